@@ -4,7 +4,8 @@
 tables whose probabilities are known, fits the default, and prints the share of new
 rows and classes whose interval covers the probability: of all rows, and of those with
 a number beyond the 5 % and 95 % quantiles of its column, the tails. Beside it stand the
-mean width, and the processor time that the intervals take of the fit.
+mean width, and the processor time that the intervals take of the fit. Figures are means
+over R draws; ``--first S`` takes other ones, with seeds from S on.
 
 ``--laplace`` looks at those of ``explain_weights(method="laplace")`` instead, for the
 log-odds of each class against the mean of the others. ``--weights`` prints how often
@@ -217,11 +218,16 @@ def lines_of(
     repeats: int,
     level: float,
     measured: Callable[[str, int, int, float], Coverage] = measure,
+    first: int = 0,
 ) -> Iterator[list[str]]:
-    """Yield a line of the table for each made table and number of rows."""
+    """Yield a line of the table for each made table and number of rows.
+
+    Figures are means over draws, whose seeds go on from the first.
+    """
+    seeds = range(first, first + repeats)
     for name in names:
         for n_rows in sizes:
-            each = [measured(name, n_rows, seed, level) for seed in range(repeats)]
+            each = [measured(name, n_rows, seed, level) for seed in seeds]
             mean = Coverage(*np.mean(each, axis=0))
             shares = [f"{100 * share:.1f}" for share in (mean.overall, mean.tails)]
             cost = "" if measured is laplace else f"{100 * mean.share_of_fit:.0f} %"
@@ -234,6 +240,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("tables", nargs="*", metavar="TABLE", default=list(TABLES))
     parser.add_argument("--rows", nargs="+", type=int, default=list(SIZES))
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--first", type=int, default=0, help="seed of the first draw")
     parser.add_argument("--level", type=float, default=0.9)
     parser.add_argument("--laplace", action="store_true")
     parser.add_argument("--weights", action="store_true")
@@ -245,7 +252,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"{name:25} {100 * share:5.1f} %")
         return
     settings = asked.tables, asked.rows, asked.repeats, asked.level
-    rows = list(lines_of(*settings, laplace if asked.laplace else measure))
+    measured = laplace if asked.laplace else measure
+    rows = list(lines_of(*settings, measured, asked.first))
     headers = ["table", "rows", "covered %", "in tails %", "width", "of the fit"]
     print(text_table(headers, rows, [False, *[True] * 5]))
 

@@ -10,7 +10,8 @@ from scipy.special import expit
 import steelyard as sy
 from steelyard import ShrinkageNB
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.default import uncertainty
+from steelyard.fitting.default import centred_columns, uncertainty
+from steelyard.fitting.default.within_bins import Scores, within_bins, within_cells
 from steelyard.model.beside import Uncertainty
 
 STRENGTH = (10.0, 40.0, 10.0)
@@ -195,7 +196,7 @@ def test_many_categories_alone_give_about_the_same_variances(monkeypatch):
     y = random.random(600) < 0.3 + 0.4 * (X[:, 0] > "2")
     variances = []
     for most in (200, 0):
-        monkeypatch.setattr(uncertainty, "_MOST_COUPLED", most)
+        monkeypatch.setattr(centred_columns, "_MOST_COUPLED", most)
         clf = ShrinkageNB(strength=STRENGTH).fit(X, y)
         variances.append(clf.uncertainty_.of_rows(clf._encode(X)))
     assert 0.8 < variances[1].mean() / variances[0].mean() < 1.25
@@ -205,7 +206,7 @@ def test_some_rows_tell_of_all(monkeypatch, odds_table):
     X, y, _ = odds_table
     variances = []
     for cells in (1e9, 0):
-        monkeypatch.setattr(uncertainty, "_CELLS", cells)
+        monkeypatch.setattr(centred_columns, "_CELLS", cells)
         clf = ShrinkageNB(strength=STRENGTH).fit(X, y)
         variances.append(clf.uncertainty_.of_rows(clf._encode(X)))
     assert abs(np.log(variances[1] / variances[0])).mean() < 0.1
@@ -238,3 +239,78 @@ def test_a_file_of_earlier_versions_has_factors_in_place_of_means(fitted, tmp_pa
     more = again.uncertainty_.of_rows(clf._encode(X)) - own.of_rows(clf._encode(X))
     np.testing.assert_allclose(more, 12 * (0.01 * n_cells) ** 2)
     assert (again.explain_global().importance_half_width > 0.0).all()
+
+
+def test_scores_of_bins_are_those_of_a_normal_distribution():
+    counts = np.full(60, 50.0)
+    means, variances = Scores.of(counts)
+    assert means.mean() == pytest.approx(0.0, abs=1e-9)
+    assert (means**2 + variances).mean() == pytest.approx(1.0)
+    # A tail goes further than bins of as many rows in the middle.
+    assert variances[0] > 100.0 * variances[30]
+    empty = Scores.of(np.array([5.0, 0.0, 0.0, 5.0]))
+    assert (np.diff(empty.means) > 0.0).all() and np.isfinite(empty.variances).all()
+
+
+def test_a_slope_goes_on_in_the_outermost_bins():
+    counts = np.full(60, 50.0)
+    means, variances = Scores.of(counts)
+    line = 0.8 * means[:, None]
+    unlearned = np.zeros((60, 1))
+    found = within_bins(line, counts, unlearned, (4, 8, 20))[:, 0]
+    np.testing.assert_allclose(found, 0.64 * variances)
+    # Level at its ends, and steep before.
+    level = np.clip(line, -1.0, 1.0)
+    found = within_bins(level, counts, unlearned, (4, 8, 20))[:, 0]
+    np.testing.assert_allclose(found[[0, -1]], 0.64 * variances[[0, -1]])
+    # What rows have not told lags behind, at the ends.
+    open_ = within_bins(level, counts, unlearned + 0.5, (4, 8, 20))[:, 0]
+    assert open_[0] > 2.0 * found[0] and open_[30] < 0.01
+    assert (within_bins(0.0 * line, counts, unlearned + 1.0, (4, 8)) == 0.0).all()
+
+
+def test_cells_of_a_product_are_uncertain_in_the_corners():
+    counts = np.full(12, 100.0)
+    means, variances = Scores.of(counts)
+    product = np.multiply.outer(means, means)[..., None]
+    found = within_cells(product, counts)[..., 0]
+    np.testing.assert_allclose(found, np.multiply.outer(variances, means**2))
+
+
+def test_components_that_say_more_than_strengths_assume_are_less_certain():
+    own = np.array([0.0, 0.5, 3.0, 1e6])
+    as_assumed = own / (1.0 + own)
+    np.testing.assert_allclose(uncertainty._errors(own, as_assumed), 1.0 / (1.0 + own))
+    more = uncertainty._errors(own, as_assumed + 10.0) * (1.0 + own)
+    assert (more[1:3] > 2.0).all() and more[3] == pytest.approx(1.0, abs=1e-4)
+    less = uncertainty._errors(own, 0.0 * own)
+    assert (less <= 1.0 / (1.0 + own)).all() and (less > 0.0).all()
+
+
+def test_a_scale_below_1_makes_no_interval_narrower(two, monkeypatch):
+    solved = []
+    monkeypatch.setattr(
+        "steelyard.classifiers.shrinkage.uncertainty_of",
+        lambda *own: solved.append(own),
+    )
+    ShrinkageNB(strength=STRENGTH).fit(*two)
+    problem, weights, _ = solved[0]
+    half, one, two_times = (
+        uncertainty.uncertainty_of(problem, weights, scale).variances
+        for scale in (0.5, 1.0, 2.0)
+    )
+    assert (half >= one).all()
+    assert half.sum() > one.sum()
+    np.testing.assert_allclose(two_times, 4.0 * one)
+
+
+def test_ends_of_long_tailed_numbers_are_covered_where_curves_are_level():
+    random = np.random.default_rng(4)
+    X = np.exp(random.normal(size=(3_000, 2)))
+    odds = 0.8 * np.log(X[:, 0])
+    y = random.random(3_000) < expit(odds)
+    clf = ShrinkageNB(strength=(20.0, 80.0, 20.0), pairs=None).fit(X[:1_000], y[:1_000])
+    low, high = clf.predict_interval(X)[:, 1].T
+    small = X[:, 0] < np.quantile(X[:, 0], 0.03)
+    covers = (low <= expit(odds)) & (expit(odds) <= high)
+    assert covers[small].mean() > 0.75

@@ -2,64 +2,51 @@ r"""How uncertain a fitted hierarchy of weights leaves the log-odds of each clas
 
 Log-odds of a class against the others are a penalised logistic regression of their own,
 with the prior deviations of the hierarchy. A column that is centred tells next to
-nothing of the others: Laplace's approximation gives the weights of each the covariance
-:math:`(I + A^T H A)^{-1}`, in units of these deviations, with its centred design A and
-:math:`H = \mathrm{diag}(u\, p_c (1 - p_c))`. What columns share of their information is
-taken off on average, by a system in the weights of all. A file keeps a variance of each
-code (`Uncertainty`). That has three further parts, which the covariance knows nothing
-of: the noise of evidence, which comes from counts of the same rows; steps of single
-bins, which smooth curves leave out; and the slope within a bin.
+nothing of the others, so each is by itself. In units of the prior deviations, with its
+centred design A and :math:`H = \mathrm{diag}(u\, p_c (1 - p_c))`, the components of
+:math:`A^T H A`, with eigenvalues g, are estimated as :math:`g / (1 + g)` of what they
+are, with noise. Where they have the variance t, an estimate is off by
+
+.. math:: (g + t) / (1 + g)^2
+
+on average of squares; with t = 1, as strengths assume, that is Laplace's approximation,
+:math:`1 / (1 + g)`. What was found of each component tells its t. What columns share of
+their information is taken off on average, by a system in the weights of all. A file
+keeps a variance of each code (`Uncertainty`). That has three further parts: the noise
+of evidence, which comes from counts of the same rows; steps of single bins, which
+smooth curves leave out; and what goes on within bins and beyond (`within_bins`).
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from functools import cached_property
-
 import numpy as np
-from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
 from steelyard._common.arrays import Floats, Ints
+from steelyard.fitting.default.centred_columns import CentredColumn, CentredRows
+from steelyard.fitting.default.within_bins import within_bins, within_cells
 from steelyard.fitting.problem import Problem
-from steelyard.model import softmax
 from steelyard.model.beside import Uncertainty
-from steelyard.table.schema import FeatureSchema
-from steelyard.weighting import HierarchicalWeighting
-
-# How many times wider than in the fit effects may be: strengths are an estimate too.
-_OPEN = 2.5
+from steelyard.table.schema import TableSchema
 
 # Share of the variance of a curve that its basis leaves out, as `table/resolutions`
 # does: steps of single bins. It falls with rows beyond some: strengths that many rows
 # have chosen tell how rough curves are.
 _LEFT_OUT, _FEW_ROWS = 0.05, 200
 
-# Variance within a bin, in squares of the step to its neighbours; in the outermost
-# bins, where the truth goes on, so many times the largest of some steps at that end.
-_WITHIN, _OUTER, _STEPS_AT_END = 1.0 / 12.0, (8.0, 5.0, 3.0), 6
+# Least variance of a component, in that which strengths assume.
+_LEAST_VARIANCE = 0.1
 
-# Resolution of evidence of bins, which is an average over several.
-_BINS_OF_EVIDENCE = 10.0
-
-# Cells of the rows that curvatures are taken from, and rows at least.
-_CELLS, _LEAST_ROWS = 4e5, 1_000
+# Bins of a column that evidence is taken to be counted in, and what is added to counts:
+# it is an average over several resolutions.
+_BINS_OF_EVIDENCE, _ADDED = 10, 0.5
 
 # How often curvatures are averaged over uncertain log-odds.
 _TURNS = 2
 
-# Strengths below are as good as none, and still numbers to compute with.
-_LEAST_STRENGTH = 1e-3
-
-# Weights of a column up to which they are coupled; categories beyond are not.
-_MOST_COUPLED = 200
-
 # Products that are made for a system in the weights of all columns, and classes that
 # have one.
 _WORK, _CLASSES_OF_ALL = 2e8, 3
-
-# Rows for each weight beyond which columns share next to nothing.
-_ROWS_OF_A_WEIGHT = 50
 
 # Classes that are looked at together, in numbers by code.
 _AT_ONCE = 1e6
@@ -84,13 +71,11 @@ def uncertainty_of(
     prior = problem.counts.by_class / problem.counts.total
     prior = np.clip(prior, 1e-6, 1.0 - 1e-6)
     base = 1.0 / (problem.counts.total * prior * (1.0 - prior))
-    rows = _Rows(problem, weights, len(columns))
+    rows = CentredRows(problem, weights, len(columns))
     n_parts = int(min(len(columns), 1 + rows.n_codes * len(columns) // _AT_ONCE))
     parts = [_Classes(rows, own) for own in np.array_split(columns, n_parts)]
-    found = [
-        np.hstack(own) for own in zip(*map(_Classes.variances, parts), strict=True)
-    ]
-    by_code, of_means = (_rounded(scale**2 * own) for own in found)
+    found = [own.variances(scale) for own in parts]
+    by_code, of_means = (_rounded(np.hstack(own)) for own in zip(*found, strict=True))
     none = np.zeros((0, *by_code.shape))
     return Uncertainty(base[columns], by_code, none, of_means)
 
@@ -108,142 +93,71 @@ def _effective(design: Floats) -> float:
     return float(len(system) - np.trace(np.linalg.inv(system)))
 
 
-class _Column:
-    """Codes that a column has of its own: the finest bins, categories, or a pair."""
+def _errors(own: Floats, squares: Floats) -> Floats:
+    """Return mean squares of errors of components, by eigenvalues and what was found.
 
-    def __init__(self, rows: _Rows, j: int, coarser: list[int]) -> None:
-        schema = rows.evidence.schema
-        self.feature, self.j = schema.features[j], j
-        self.codes = slice(int(schema.offsets[j]), int(schema.offsets[j + 1]))
-        """Rows of the table."""
-        merged = [_code_in(schema.features[i], self.feature) for i in coarser]
-        codes = [np.arange(self.feature.n_codes), *merged]
-        views = list(zip([j, *coarser], codes, strict=True))
-        self.views = np.array([schema.offsets[i] + own for i, own in views])
-        """The same by view and code: coarser bins are views too."""
-        firsts, lasts = rows.ends[[i for i, _ in views]].T
-        self.size = int((lasts - firsts).sum()) + 2 * len(views)
-        """How many weights there are, two of evidence in each view."""
-        self.is_coupled = self.size <= _MOST_COUPLED
-        if self.is_coupled:
-            self.basis = np.hstack([rows.dense_basis(i)[own] for i, own in views])
-        else:
-            self.squares = rows.basis[self.codes].power(2).sum(axis=1)
+    The variance t of a component, 1 as strengths assume, is that and its own estimate
+    together: squares are :math:`(g^2 t + g) / (1 + g)^2` on average.
+    """
+    learned = (own / (1.0 + own)) ** 2
+    noise = own / (1.0 + own) ** 2
+    t = np.maximum((1.0 + squares - noise) / (1.0 + learned), _LEAST_VARIANCE)
+    return np.asarray((own + t) / (1.0 + own) ** 2)
 
 
-class _Rows:
-    """Some rows of a solved problem, and what classes share of their design."""
-
-    def __init__(self, problem: Problem, weights: Floats, n_columns: int) -> None:
-        self.problem, self.evidence = problem, problem.evidence
-        weighting = problem.objective.weighting
-        assert isinstance(weighting, HierarchicalWeighting)
-        evidence, schema = self.evidence, self.evidence.schema
-        strength = np.maximum(weighting.strengths(evidence)[0], _LEAST_STRENGTH)
-        self.strength = weighting.levels(strength, evidence)
-        self.effect = weighting.apply(weights, evidence).table
-        named = weighting.fitted(weights, evidence)
-        self.weight_of_evidence: Floats = named["class_attribute_weights_"]
-        self.n_codes, owners = schema.n_codes, evidence.resolutions.owners
-        first = np.searchsorted(owners, np.arange(len(schema) + 1))
-        self.ends = np.stack([first[:-1], first[1:]], axis=1)
-        """The first weight of effects of each attribute, and the one after its last."""
-        deviations = 1.0 / np.sqrt(self.strength.by_value[:, 0])
-        self.basis = csr_array(evidence.resolutions.basis.multiply(deviations))
-        most = int(_CELLS / (len(schema) * n_columns))
-        sample = problem.objective.sample(max(most, _LEAST_ROWS))
-        self.share = softmax(sample.scores(weights))
-        self.weights, self.is_all = sample.row_weights(), sample.is_all
-        self.n_rows, self.codes = problem.objective.rows.n_rows, sample.table_rows()
-        """How many rows there are; where those of the sample read tables, (s, d)."""
-        starts = self.codes.shape[1] * np.arange(len(self.codes) + 1)
-        entries = np.ones(self.codes.size), self.codes.ravel(), starts
-        self.cells = csr_array(entries, (len(self.codes), self.n_codes))
-        """The same as ones, shape (s, V)."""
-
-    def by_code(self, of_rows: Floats) -> Floats:
-        """Add up what rows have by code, (s, C) to (V, C), for all rows.
-
-        Of some rows the mean is taken, which few rows of a code share with all.
-        """
-        sums = self.cells.T @ of_rows
-        if self.is_all:
-            return sums
-        counts = self.problem.counts.by_code.sum(axis=1)
-        row, mean = self.weights.mean(), of_rows.sum(axis=0) / self.weights.sum()
-        seen = self.cells.T @ self.weights
-        return (counts / (seen + row))[:, None] * (sums + row * mean)
-
-    def dense_basis(self, j: int) -> Floats:
-        """Return what effects of an attribute do to its codes, in their deviations."""
-        codes, (first, last) = self.evidence.schema.offsets[j : j + 2], self.ends[j]
-        starts = self.basis.indptr[codes[0] : codes[1] + 1]
-        part = slice(starts[0], starts[-1])
-        out = np.zeros((len(starts) - 1, last - first))
-        own = np.repeat(np.arange(len(out)), np.diff(starts))
-        out[own, self.basis.indices[part] - first] = self.basis.data[part]
-        return out
-
-    @cached_property
-    def columns(self) -> list[_Column]:
-        """All columns and pairs, each with its coarser bins."""
-        schema, coarser = self.evidence.schema, defaultdict(list)
-        for j in np.flatnonzero(schema.is_coarser).tolist():
-            coarser[schema.columns[j]].append(j)
-        own = np.flatnonzero(~schema.is_coarser).tolist()
-        return [_Column(self, j, coarser[schema.columns[j]]) for j in own]
-
-    @cached_property
-    def n_coupled(self) -> int:
-        """How many weights are coupled within columns."""
-        return sum(column.size for column in self.columns if column.is_coupled)
-
-    @property
-    def are_many(self) -> bool:
-        """Whether there are so many rows that columns share next to nothing."""
-        return self.n_rows > _ROWS_OF_A_WEIGHT * self.n_coupled
-
-
-def _code_in(coarse: FeatureSchema, fine: FeatureSchema) -> Ints:
-    """Return the code that each code of finer bins has in coarser ones."""
-    edges = np.array(fine.edges)
-    inside = np.concatenate([edges, edges[-1:]])
-    inside[1:-1] = (edges[1:] + edges[:-1]) / 2.0
-    if len(edges):
-        inside[-1] = np.inf
-    codes = np.zeros(fine.n_codes, dtype=np.int64)
-    codes[1 : len(inside) + 1] = 1 + np.searchsorted(coarse.edges, inside)
-    if fine.missing_is_value:
-        codes[-1] = coarse.missing_code
-    return codes
+def _merged_codes(schema: TableSchema) -> Ints:
+    """Return where merged codes begin: bins of a column are merged to at most ten."""
+    starts = []
+    for first, feature in zip(schema.offsets, schema.features, strict=False):
+        codes = np.arange(feature.n_codes)
+        n = len(feature.edges) + 1
+        if feature.kind == "binned" and n > _BINS_OF_EVIDENCE:
+            group = (codes - 1) * _BINS_OF_EVIDENCE // n
+            codes = codes[np.diff(group, prepend=-2) > 0]
+        starts.append(first + codes)
+    return np.concatenate(starts)
 
 
 class _Classes:
     """The log-odds of some classes, each against the others; their axis is C."""
 
-    def __init__(self, rows: _Rows, classes: Ints) -> None:
+    def __init__(self, rows: CentredRows, classes: Ints) -> None:
         self._rows, self._classes = rows, classes
         evidence, strength = rows.evidence, rows.strength
         prior = np.exp(evidence.log_prior)
         # Effects of the class, less the mean of those of the others.
         self._others = -prior[:, None] / (prior.sum() - prior[classes])
         self._others[classes, np.arange(len(classes))] = 1.0
-        self._spread = _OPEN * (self._others**2).sum(axis=0) / 2.0
+        self._spread = (self._others**2).sum(axis=0) / 2.0
         values, spread = evidence.table.values, evidence.table.spread
         apart = values @ self._others
         by_class = self._spread / strength.by_class[:, :1]
-        shared = _OPEN * 0.5 / strength.shared[:, None]
+        shared = 0.5 / strength.shared[:, None] + by_class / 4.0
         self._of_evidence = np.stack(
             [
-                apart * spread(np.sqrt(shared + by_class / 4.0)),
+                apart * spread(np.sqrt(shared)),
                 (values[:, classes] - apart / 2.0) * spread(np.sqrt(by_class)),
             ]
         )
         """What the two weights of evidence do to codes, (2, V, C)."""
+        both = (
+            rows.level.shared[:, None] + rows.level.by_class @ abs(self._others) / 2.0
+        )
+        own = rows.level.by_class @ self._others
+        self._found_of_evidence = np.stack(
+            [both / np.sqrt(shared), own / np.sqrt(by_class)]
+        )
+        """What was found of them, in units of their prior deviations, (2, d, C)."""
+        effects = np.sqrt(strength.by_value[:, :1] / self._spread)
+        self._found_of_effects = effects * (rows.level.by_value @ self._others)
         self._odds = rows.effect @ self._others
 
-    def variances(self) -> tuple[Floats, Floats]:
+    def variances(self, scale: float) -> tuple[Floats, Floats]:
         """Return variances of codes, (V, C), and of mean sizes of attributes, (d, C).
+
+        A scale below 1 says what intervals say, that scores are uncertain: the mean of
+        probabilities is nearer to the middle than that of log-odds. So it makes no
+        interval narrower, and an interval reaches as far as scores without it.
 
         Curvatures are their mean over the uncertain log-odds of each row, not those at
         the estimate, which vanish where classes are separated (M. Opper, C. Archambeau
@@ -259,23 +173,27 @@ class _Classes:
             mean = expit(odds * shrink)
             self._by_row = rows.weights[:, None] * shrink * mean * (1.0 - mean)
             self._curvature = rows.by_code(self._by_row)
-            known, prior, of_means = self._by_column()
-            ratio = ratio or self._ratio(known)
+            known, assumed, prior, of_means = self._by_column()
+            ratio = ratio or self._ratio(assumed)
             of_rows = ratio * (rows.cells @ known)
-        unlearned = known / np.where(prior > 0.0, prior, np.inf)
-        alone = self._noise_of_evidence(unlearned) + self._within_bins()
+        unlearned = assumed / np.where(prior > 0.0, prior, np.inf)
+        alone = self._noise_of_evidence(unlearned) + self._within_bins(unlearned)
         shares = rows.problem.counts.by_code.sum(axis=1) / rows.problem.counts.total
         of_means *= ratio
         of_means += rows.evidence.table.collect(shares[:, None] ** 2 * alone)
-        return ratio * known + alone, of_means
+        of_codes, factor = ratio * known + alone, max(scale, 1.0) ** 2
+        taken_off = max(1.0 - scale, 0.0) * self._beyond_mean
+        return factor * of_codes + taken_off**2, factor * of_means
 
-    def _by_column(self) -> tuple[Floats, Floats, Floats]:
-        """Return variances of centred codes, those before any row, and of mean sizes.
+    def _by_column(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return variances of centred codes, as found and as strengths assume.
 
-        The mean size of what an attribute adds is linear in it, while no sign changes.
+        Then those before any row, and those of mean sizes: the mean size of what an
+        attribute adds is linear in it, while no sign changes.
         """
         rows, counts = self._rows, self._rows.problem.counts
-        known, prior = np.zeros((2, *self._curvature.shape))
+        known, assumed, prior, beyond = np.zeros((4, *self._curvature.shape))
+        self._beyond_mean = beyond
         of_means = np.zeros((len(rows.evidence.schema), len(self._classes)))
         for column in rows.columns:
             design, curvature = self._centred(column)
@@ -283,30 +201,39 @@ class _Classes:
             odds = self._odds[column.views].sum(axis=0).T
             total = np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
             middle = (shares * odds).sum(axis=1, keepdims=True) / total
-            signs = np.sign(odds - middle) * shares / counts.total
-            squares = design**2
-            before = squares.sum(axis=2)
+            odds = np.where(design.any(axis=2), odds - middle, 0.0)
+            signs = np.sign(odds) * shares / counts.total
             if column.is_coupled:
-                turned = np.swapaxes(design, 1, 2)
-                system = turned @ (curvature[..., None] * design)
-                system += np.eye(design.shape[2])
-                solved = np.linalg.solve(system, turned)
-                own = (turned * solved).sum(axis=1)
-                signs = signs[..., None]
-                of_mean = ((turned @ signs) * (solved @ signs)).sum(axis=(1, 2))
+                system = np.swapaxes(design, 1, 2) @ (curvature[..., None] * design)
+                own, turned = np.linalg.eigh(system)
+                design, own = design @ turned, np.maximum(own, 0.0)[:, None]
+                found = _errors(own, (self._found(column)[:, None] @ turned) ** 2)
+                squares = design**2
+                before = squares.sum(axis=2)
+                after = (squares / (1.0 + own)).sum(axis=2)
+                error = (squares * found).sum(axis=2)
+                of_mean = ((signs[:, None] @ design) ** 2 * found).sum(axis=(1, 2))
             else:
-                effects = self._spread[:, None] * column.squares
+                squares, effects = design**2, self._spread[:, None] * column.squares
                 alone = 1.0 / (1.0 + curvature[:, None] @ squares)
-                own = (squares * alone).sum(axis=2)
-                own += effects / (1.0 + effects * curvature)
-                before += effects
-                of_mean = (signs**2 * own).sum(axis=1)
-            known[column.codes], prior[column.codes] = own.T, before.T
+                after = (squares * alone).sum(axis=2)
+                after += effects / (1.0 + effects * curvature)
+                before, error = squares.sum(axis=2) + effects, after
+                of_mean = (signs**2 * after).sum(axis=1)
+            known[column.codes], assumed[column.codes] = error.T, after.T
+            prior[column.codes], beyond[column.codes] = before.T, odds.T
             of_means[column.j] = of_mean
-        return known, prior, of_means
+        return known, assumed, prior, of_means
+
+    def _found(self, column: CentredColumn) -> Floats:
+        """Return weights of a column in units of their prior deviations, (C, q)."""
+        ends = self._rows.ends[column.attributes]
+        effects = [self._found_of_effects[first:last] for first, last in ends]
+        evidence = self._found_of_evidence[:, column.attributes]
+        return np.concatenate([*evidence, *effects]).T
 
     def _centred(
-        self, column: _Column, some: slice = slice(None)
+        self, column: CentredColumn, some: slice = slice(None)
     ) -> tuple[Floats, Floats]:
         """Return what weights do to codes beyond their mean, and curvatures.
 
@@ -355,26 +282,40 @@ class _Classes:
         return 1.0 / (1.0 + taken * len(curvature) / rows.n_rows)
 
     def _noise_of_evidence(self, unlearned: Floats) -> Floats:
-        """Return variances of evidence by code, as far as effects do not make up."""
-        rows, evidence = self._rows, self._rows.evidence
-        schema, spread = evidence.schema, evidence.table.spread
-        merged = [
-            f.n_values / _BINS_OF_EVIDENCE if f.kind == "binned" else 1.0
-            for f in schema.features
-        ]
-        counts = rows.problem.counts.by_code
-        counts = counts * np.maximum(spread(np.array(merged)), 1.0)[:, None]
-        variance = (1.0 / (counts + 1.0)) @ self._others**2
-        variance[schema.first_codes] = 0.0
-        weight = spread(rows.weight_of_evidence[self._classes].T)
-        return np.asarray((weight * unlearned) ** 2 * variance)
+        """Return variances of evidence by code, and what effects share of that noise.
 
-    def _within_bins(self) -> Floats:
-        """Return variances of steps of single bins, and of slopes within bins."""
+        Rows that are counted are those that effects are learned from: where chance has
+        told evidence too much, effects see it too, and do not make up for it. Evidence
+        follows counts as far as smoothing lets it.
+        """
+        rows, evidence = self._rows, self._rows.evidence
+        schema, table, counts = evidence.schema, evidence.table, rows.problem.counts
+        starts = _merged_codes(schema)
+        sizes = np.diff(np.append(starts, schema.n_codes))
+        merged = np.add.reduceat(counts.by_code, starts, axis=0)
+        variance = np.repeat((1.0 / (merged + 1.0)) @ self._others**2, sizes, axis=0)
+        prior = counts.by_class / counts.total
+        drawn = np.log(_ADDED * len(prior) + merged / np.maximum(prior, 1e-300))
+        drawn = np.repeat(drawn @ self._others, sizes, axis=0)
+        known = counts.by_code.sum(axis=1, keepdims=True)
+        known[schema.first_codes] = variance[schema.first_codes] = 0.0
+        told = evidence.table.values @ self._others
+        top, bottom = (table.collect(known * drawn * own) for own in (told, drawn))
+        follows = np.clip(top / np.maximum(bottom, 1e-300), 0.0, 1.0)
+        weight = np.maximum(rows.weight_of_evidence[self._classes].T, 0.0)
+        alone, unlearned = table.spread(weight) * unlearned, np.minimum(unlearned, 1.0)
+        share = alone * (alone + 2.0 * (1.0 - unlearned))
+        return np.asarray(table.spread(follows) * share * variance)
+
+    def _within_bins(self, unlearned: Floats) -> Floats:
+        """Return variances of steps of single bins, and within bins and cells."""
         rows, resolutions = self._rows, self._rows.evidence.resolutions
+        counts = rows.problem.counts.by_code.sum(axis=1)
         left_out = _LEFT_OUT * min(1.0, _FEW_ROWS / rows.n_rows) * self._spread
         out = np.zeros(self._curvature.shape)
         for column in rows.columns:
+            if column.feature.sides:
+                out[column.codes] = self._within_cells(column, counts[column.codes])
             if column.feature.kind != "binned":
                 continue
             n = len(column.feature.edges) + 1
@@ -384,12 +325,27 @@ class _Classes:
                 out[bins] += 1.0 / (strength / left_out + self._curvature[bins])
             if n > 2:
                 curve = self._odds[column.views[:, 1 : n + 1]].sum(axis=0)
-                steps = np.abs(np.diff(curve, axis=0))
-                near = np.zeros((n, len(self._classes)))
-                near[1:-1] = (steps[1:] + steps[:-1]) / 2.0
-                outer = np.array(_OUTER[: 1 if n <= 2 * len(_OUTER) else None])
-                for own, others in ((near, steps), (near[::-1], steps[::-1])):
-                    at_end = outer[:, None] * others[:_STEPS_AT_END].max(axis=0)
-                    own[: len(outer)] = np.maximum(own[: len(outer)], at_end)
-                out[bins] += _WITHIN * near**2
+                own = counts[bins], unlearned[bins], resolutions.n_bins
+                out[bins] += within_bins(curve, *own)
         return out
+
+    def _within_cells(self, column: CentredColumn, counts: Floats) -> Floats:
+        """Return variances within cells of a pair, along each side that has bins."""
+        features, sides = self._rows.evidence.schema.features, column.feature.sides
+        shape = tuple(side.n_groups for side in sides)
+        grid, counts = (
+            self._odds[column.codes].reshape(*shape, -1),
+            counts.reshape(shape),
+        )
+        out = np.zeros(grid.shape)
+        for axis, side in enumerate(sides):
+            feature = features[side.feature]
+            n = side.n_groups - 1 - feature.missing_is_value
+            if feature.kind == "binned" and n > 2:
+                bins, cells, of_cells = (
+                    slice(1, n + 1),
+                    *(np.moveaxis(own, axis, 0)[1 : n + 1, 1:] for own in (grid, out)),
+                )
+                of_bins = counts.sum(axis=1 - axis)[bins]
+                of_cells += within_cells(cells, of_bins)
+        return out.reshape(self._odds[column.codes].shape)
