@@ -2,7 +2,8 @@
 
 ``strengths`` compares strengths and ``column_pairs`` on the folds of ``held_out``, of
 rows that ``row_sample`` draws and deals out. ``preconditioner`` has units for the
-weights of a hierarchy, and for those of wide tables within bounds.
+weights of a hierarchy, and for those of wide tables within bounds. ``uncertainty`` says
+how sure a fit is, with ``centred_columns`` and ``within_bins``.
 
 Folds may be given by the positions of their rows.
 """
