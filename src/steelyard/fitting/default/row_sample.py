@@ -305,50 +305,47 @@ def deal(
 ) -> tuple[Ints, Labels, Floats]:
     """Deal rows to folds: positions of rows, their folds, and their weights there.
 
-    Equal rows of a class are merged. The rows of a class are in the order of a hash of
-    what they hold, whatever the order of columns and of classes is, and each fold takes
-    a run of them, so that a row more or less leaves nearly all others in their folds.
-    Folds have the same size and the same classes; of a row that occurs often all of
-    them have some. With weights that are not whole numbers rows are not merged: each
-    is dealt as a whole, in an order of its own.
+    Rows of a class are in the order of a hash of what they hold, whatever the order of
+    columns and of classes is, and each fold takes a run of them, so that a row more or
+    less leaves nearly all others in their folds. Folds have the same size and the same
+    classes. Equal rows are merged: each fold has as many whole parts of them as there
+    are, and what is left is dealt one by one, as is every row with weights that are not
+    whole numbers. New rows have such twins too.
     """
     labels, u = training.labels, training.sample_weight
     u = np.ones(len(labels)) if u is None else u
     first, unit = distinct_rows(training.codes, labels)
     keys, rank = _content_keys(training.codes, labels, first)
     keys = mixed(drawing_seed(rng), keys)
-    if (u == np.rint(u)).all():
-        order = np.lexsort((keys, rank[labels[first]]))
-        rows, amount = first[order], np.bincount(unit, u).astype(np.float64)[order]
-        shares = _shares(amount, rank[labels[rows]], n_folds)
-    else:
-        alike = np.lexsort((u, unit))
-        turn = np.arange(len(alike)) - np.searchsorted(unit[alike], unit[alike])
-        key = mixed(keys[unit[alike]], turn)
-        rows = alike[np.lexsort((key, rank[labels[alike]]))]
-        shares = _shares(np.ones(len(rows)), rank[labels[rows]], n_folds)
-        shares *= u[rows][:, None]
-    entry, fold = np.nonzero(shares)
-    return rows[entry], fold.astype(np.uint32), shares[entry, fold]
+    if not (u == np.rint(u)).all():
+        rows = np.lexsort((u, unit))
+        fold = _runs(unit[rows], rank[labels[rows]], keys, n_folds)
+        order = np.lexsort((keys[unit[rows]], fold))
+        return rows[order], fold[order], u[rows[order]]
+    whole, left = np.divmod(np.bincount(unit, u), n_folds)
+    shares = np.repeat(whole[:, None], n_folds, axis=1)
+    kind = np.repeat(np.arange(len(first)), left.astype(np.int64))
+    fold = _runs(kind, rank[labels[first[kind]]], keys, n_folds)
+    np.add.at(shares, (kind, fold), 1.0)
+    order = np.argsort(keys, kind="stable")
+    entry, folds = np.nonzero(shares[order])
+    rows = order[entry]
+    return first[rows], folds.astype(np.uint32), shares[rows, folds]
 
 
-def _shares(amount: Floats, classes: Ints, n_folds: int) -> Floats:
-    """Return how much of each kind of row is in each fold, shape (kinds, folds).
+def _runs(kinds: Ints, classes: Ints, keys: _Keys, n_folds: int) -> Labels:
+    """Return the folds of rows, sorted by kind, whose keys are given.
 
-    Kinds are sorted by class. Each fold has as many whole parts of a kind as there are.
-    What is left of all kinds goes one class after the other: fold f has room for the
-    places that leave the remainder f, and takes those of a class in one run.
+    One class after the other, fold f has room for the places that leave the remainder
+    f; in the order of keys, each fold takes a run of the rows of a class.
     """
-    whole, left = np.divmod(amount, n_folds)
-    sizes = np.bincount(classes, left)
-    stop, turns = np.cumsum(sizes)[:, None], np.arange(float(n_folds))
-    start = stop - sizes[:, None]
-    room = np.ceil((stop - turns) / n_folds) - np.ceil((start - turns) / n_folds)
-    ends = (start + np.cumsum(room, axis=1))[classes]
-    begins = ends - room[classes]
-    last = np.cumsum(left)[:, None]
-    run = np.minimum(last, ends) - np.maximum(last - left[:, None], begins)
-    return np.asarray(whole[:, None] + np.maximum(run, 0.0))
+    turn = np.arange(len(kinds)) - np.searchsorted(kinds, kinds)
+    order = np.lexsort((mixed(keys[kinds], turn), classes))
+    place = np.arange(len(kinds))
+    by_fold = np.lexsort((place % n_folds, classes[order]))
+    fold = np.empty(len(kinds), dtype=np.uint32)
+    fold[order] = by_fold % n_folds
+    return fold
 
 
 def _content_keys(codes: Codes, labels: Labels, first: Ints) -> tuple[_Keys, Ints]:
