@@ -101,14 +101,17 @@ def test_without_resolutions_every_code_is_its_own_group():
 
 
 def wanted_covariance(resolutions):
-    """Return the share of the resolutions at which two codes are in one group."""
+    """Return ones for each code and, of a pair, the products of its sides."""
     schema = resolutions.schema
-    out = np.zeros((schema.n_codes, schema.n_codes))
-    n_views = np.bincount([j for j, _ in resolutions.views], minlength=len(schema))
-    for j, groups in resolutions.views:
-        part = slice(schema.offsets[j], schema.offsets[j + 1])
-        same = np.equal.outer(groups, groups) & np.logical_and.outer(groups, groups)
-        out[part, part] += same / n_views[j]
+    out = np.diag(
+        np.where(np.isin(np.arange(schema.n_codes), schema.first_codes), 0, 1.0)
+    )
+    pair = slice(schema.offsets[4], schema.offsets[5])
+    number = np.eye(13)
+    if resolutions.n_bins:
+        number[1:, 1:] = closeness(12, (3, 6, 12))
+    number[0, 0] = 0.0
+    out[pair, pair] = np.kron(number, np.diag([0.0, 1.0, 1.0, 1.0]))
     return out
 
 
@@ -131,6 +134,18 @@ def test_effects_of_variance_one_give_each_code_that_variance(n_bins):
         assert_allclose(covariance, wanted, atol=1e-12)
 
 
+def test_cells_of_pairs_are_smooth_along_numbers_and_apart_along_categories():
+    resolutions = Resolutions(with_a_pair(a_schema()), N_BINS)
+    pair = slice(*resolutions.schema.offsets[4:6])
+    covariance = (resolutions.basis @ resolutions.basis.T).toarray()[pair, pair]
+    wanted = wanted_covariance(resolutions)[pair, pair]
+    assert_allclose(covariance, wanted, atol=0.15)
+    by_side = covariance.reshape(13, 4, 13, 4)
+    assert_array_equal(by_side[:, 1, :, 2], 0.0)
+    # The nearer two bins are, the more they are alike.
+    assert (np.diff(by_side[1, 1, 1:6, 1]) < 0.0).all()
+
+
 def test_effects_belong_to_their_attributes():
     resolutions = Resolutions(with_a_pair(a_schema()), N_BINS)
     basis, schema = resolutions.basis.toarray(), resolutions.schema
@@ -141,25 +156,12 @@ def test_effects_belong_to_their_attributes():
         assert (touched < schema.offsets[j + 1]).all()
 
 
-def test_pairs_with_an_unknown_side_are_in_no_group():
+def test_pairs_with_an_unknown_side_have_no_effect():
     schema = with_a_pair(a_schema())
     resolutions = Resolutions(schema, N_BINS)
-    pair = schema.features[-1]
-    for groups in [groups for j, groups in resolutions.views if j == 4]:
-        assert_array_equal(groups > 0, pair.both_known)
-    rows = schema.offsets[4] + np.flatnonzero(~pair.both_known)
+    assert 4 not in [j for j, _ in resolutions.views]
+    rows = schema.offsets[4] + np.flatnonzero(~schema.features[-1].both_known)
     assert resolutions.basis[rows].nnz == 0
-
-
-def test_pairs_are_merged_along_numbers_and_not_along_categories():
-    schema = with_a_pair(a_schema())
-    views = [groups for j, groups in Resolutions(schema, N_BINS).views if j == 4]
-    # Three, six and twelve groups of the number, by three categories.
-    assert [groups.max() for groups in views] == [9, 18, 36]
-    for groups in views:
-        by_side = groups.reshape(13, 4)
-        assert all(len(set(row[1:])) == 3 for row in by_side[1:])
-    assert len([1 for j, _ in Resolutions(schema).views if j == 4]) == 1
 
 
 @pytest.fixture

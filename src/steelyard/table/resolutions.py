@@ -44,7 +44,7 @@ _Factor = tuple[Ints, Ints, Floats, int]
 # Where rows of a sparse matrix begin among its entries, their columns, and they.
 Entries = tuple[NDArray[np.uint32], NDArray[np.uint32], Floats]
 
-# Groups of each side of a pair that are merged further, at resolutions of its own.
+# Numbers of bins whose widths sides of pairs are averaged over, beside their own.
 _PAIR_GROUPS = (3, 6)
 
 
@@ -104,29 +104,6 @@ def _bin_groupings(
 
 
 @lru_cache(maxsize=1024)
-def _pair_groupings(
-    n_bins: tuple[int, int], n_groups: tuple[int, int], is_merged: bool
-) -> list[Ints]:
-    """Group the codes of a pair, of whose groups on each side some are bins."""
-    numbers = [n for n in _PAIR_GROUPS if is_merged and n < max(n_bins)]
-    out = []
-    for number in [*numbers, max(n_bins)]:
-        a, b = (
-            np.array([0, *_merged(n, number), *_beyond(min(n, number), size - n)])
-            for n, size in zip(n_bins, n_groups, strict=True)
-        )
-        joint = np.add.outer((a - 1) * b.max(), b)
-        joint[0], joint[:, 0] = 0, 0
-        out.append(joint.ravel())
-    return out
-
-
-def _beyond(n_merged: int, n_others: int) -> range:
-    """Return the groups of a side after those that are merged, 0 among the others."""
-    return range(n_merged + 1, n_merged + n_others)
-
-
-@lru_cache(maxsize=1024)
 def _some_bins(n: int, missing_is_value: bool) -> FeatureSchema:
     """Return an attribute of so many bins, wherever they are cut."""
     edges = tuple(map(float, range(1, n)))
@@ -156,21 +133,45 @@ def _average(n: int, n_bins: tuple[int, ...]) -> Floats:
 
 
 @lru_cache(maxsize=1024)
-def _smooth(n: int, missing_is_value: bool, n_bins: tuple[int, ...]) -> _Factor:
+def _smooth(n: int, n_others: int, n_bins: tuple[int, ...]) -> Floats:
     """Factor the covariance of the effects of codes that make a smooth curve.
 
     Its largest components are kept, up to a share of the variance: what they leave out
-    is steps between single bins. Missing cells have an effect of their own.
+    is steps between single bins. Codes after the bins, such as that of missing cells,
+    have effects of their own.
     """
-    covariance = np.zeros((n + 1 + missing_is_value,) * 2)
+    covariance = np.zeros((n + 1 + n_others,) * 2)
     covariance[1 : n + 1, 1 : n + 1] = closeness(n, n_bins)
-    covariance[n + 1 :, n + 1 :] = 1.0
+    covariance[n + 1 :, n + 1 :] = np.eye(n_others)
     variances, vectors = np.linalg.eigh(covariance)
     explained = np.cumsum(variances[::-1]) / variances.sum()
     n_kept = 1 + int(np.searchsorted(explained, _EXPLAINED))
-    factor = vectors[:, : -n_kept - 1 : -1] * np.sqrt(variances[: -n_kept - 1 : -1])
+    kept = slice(None, -n_kept - 1, -1)
+    return np.asarray(vectors[:, kept] * np.sqrt(variances[kept]))
+
+
+@lru_cache(maxsize=1024)
+def _smooth_pair(
+    n_bins: tuple[int, int], n_groups: tuple[int, int], is_smooth: bool
+) -> _Factor:
+    """Factor the covariance of the cells of a pair: the product of those of its sides.
+
+    Of the groups of a side the first ones are bins, and are smooth; categories have
+    effects of their own.
+    """
+    of_sides = [
+        _smooth(n, size - 1 - n, (*(r for r in _PAIR_GROUPS if r < n), n))
+        if n and is_smooth
+        else np.eye(size)[:, 1:]
+        for n, size in zip(n_bins, n_groups, strict=True)
+    ]
+    return _positions(np.asarray(np.kron(*of_sides), dtype=np.float64))
+
+
+def _positions(factor: Floats) -> _Factor:
+    """Return where a map from effects to codes has entries."""
     codes, effects = np.nonzero(factor)
-    return codes, effects, factor[codes, effects], n_kept
+    return codes, effects, factor[codes, effects], factor.shape[1]
 
 
 def trend(edges: Floats) -> Floats:
@@ -226,8 +227,8 @@ def _side_by_side(groupings: list[Ints]) -> _Factor:
 class Resolutions:
     """The coded attributes of a schema, each at several resolutions.
 
-    Categories are never merged. A pair is seen in its own groups and, with several
-    resolutions, in merged ones; codes with an unknown side are in no group.
+    Categories are never merged. Cells of a pair are as smooth as its sides are; those
+    with an unknown side have no effect.
     """
 
     schema: TableSchema
@@ -236,28 +237,24 @@ class Resolutions:
 
     @cached_property
     def views(self) -> list[tuple[int, Ints]]:
-        """Attributes and the group of every code of theirs, from 1 on, 0 for none."""
+        """Attributes and the group of every code of theirs, from 1 on, 0 for none.
+
+        Those of single columns: pairs have no evidence of their own.
+        """
         return [
             (j, groups)
-            for j in self.schema.coded.tolist()
+            for j in self.schema.without_pairs.coded.tolist()
             for groups in self._groupings(self.schema.features[j])
         ]
 
     def _groupings(self, feature: FeatureSchema) -> list[Ints]:
-        if feature.sides:
-            return self._pair_groupings(feature)
         if feature.kind != "binned" or not self.n_bins:
             return [np.arange(feature.n_codes)]
         n = len(feature.edges) + 1
         return _bin_groupings(n, feature.missing_is_value, self.n_bins)
 
-    def _pair_groupings(self, pair: FeatureSchema) -> list[Ints]:
-        a, b = pair.sides
-        n_bins = self._ordered_groups(a), self._ordered_groups(b)
-        return _pair_groupings(n_bins, (a.n_groups, b.n_groups), bool(self.n_bins))
-
     def _ordered_groups(self, side: Side) -> int:
-        """How many groups of a side may be merged: bins, not categories or missing."""
+        """How many groups of a side are bins, not categories or missing."""
         feature = self.schema.features[side.feature]
         is_binned = feature.kind == "binned"
         return (side.n_groups - 1 - feature.missing_is_value) * is_binned
@@ -276,10 +273,15 @@ class Resolutions:
 
     def _factor(self, j: int) -> _Factor:
         feature = self.schema.features[j]
+        if feature.sides:
+            a, b = feature.sides
+            n_bins = self._ordered_groups(a), self._ordered_groups(b)
+            return _smooth_pair(n_bins, (a.n_groups, b.n_groups), bool(self.n_bins))
         groupings = self._groupings(feature)
         if feature.kind == "binned" and len(groupings) > 1:
             n = len(feature.edges) + 1
-            factor = _smooth(n, feature.missing_is_value, self.n_bins)
+            smooth = _smooth(n, int(feature.missing_is_value), self.n_bins)
+            factor = _positions(smooth)
         else:
             factor = _side_by_side(groupings)
         return _with_trend(factor, feature.edges) if self.is_curve[j] else factor
@@ -321,8 +323,8 @@ class Resolutions:
 
         Shape (codes, effects). For attributes of a single resolution it is the
         identity. Bins have the covariance of a smooth curve, ``closeness``; its main
-        components are the columns here, fewer than bins, and a trend. Pairs keep an
-        effect for each group.
+        components are the columns here, fewer than bins, and a trend. Cells of pairs
+        have the product of the covariances of their sides.
         """
         rows, columns, entries, first = [], [], [], 0
         for j, (codes, effects, values, n_effects) in self._factors:
@@ -355,7 +357,7 @@ class Resolutions:
         With it comes a matrix of ones, shape (codes there, codes here), which adds up
         counts of codes to those of groups.
         """
-        views = [v for v in self.views if not self.schema.features[v[0]].sides]
+        views = self.views
         features = [self._merged(self.schema.features[j], own) for j, own in views]
         merged, schema = TableSchema(tuple(features)), self.schema
         firsts = zip(views, merged.offsets[:-1].tolist(), strict=True)
