@@ -211,16 +211,10 @@ def _with_trend(factor: _Factor, edges: tuple[float, ...]) -> _Factor:
     )
 
 
-def _side_by_side(groupings: list[Ints]) -> _Factor:
-    """Give each group at each resolution an effect of its own."""
-    codes, effects, first = [], [], 0
-    for groups in groupings:
-        known = np.flatnonzero(groups)
-        codes.append(known)
-        effects.append(first + groups[known] - 1)
-        first += int(groups.max(initial=0))
-    entries = np.full(sum(map(len, codes)), 1.0 / np.sqrt(len(groupings)))
-    return np.concatenate(codes), np.concatenate(effects), entries, first
+def _apart(groups: Ints) -> _Factor:
+    """Give each group an effect of its own."""
+    known = np.flatnonzero(groups)
+    return known, groups[known] - 1, np.ones(len(known)), int(groups.max(initial=0))
 
 
 @dataclass(frozen=True)
@@ -283,7 +277,7 @@ class Resolutions:
             smooth = _smooth(n, int(feature.missing_is_value), self.n_bins)
             factor = _positions(smooth)
         else:
-            factor = _side_by_side(groupings)
+            factor = _apart(groupings[0])
         return _with_trend(factor, feature.edges) if self.is_curve[j] else factor
 
     def smoothed(self, log_prob: Floats) -> Floats:
