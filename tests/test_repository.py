@@ -74,31 +74,6 @@ def test_readme_names_both_commands_and_its_links_exist():
     assert [link for link in local if not (ROOT / link).exists()] == []
 
 
-# Lists of changes, formulas and generated tables have longer ones.
-READ_FIRST = (
-    "index tutorial user_guide guide_engineer guide_researcher guide_scikit_learn "
-    "guide_scorecard guide_signed_model guide_spss_weka coming_from compatibility dask "
-    "export gpu larger_than_memory report_default add_a_method"
-).split()
-
-
-@pytest.mark.parametrize("name", ["README.md", *(f"docs/{p}.md" for p in READ_FIRST)])
-def test_pages_that_users_read_first_have_plain_words_and_short_sentences(name):
-    text = re.sub(r"```.*?```|^\|.*?$", "", read(name), flags=re.DOTALL | re.MULTILINE)
-    text = re.sub(r"\$+[^$]+\$+", "X", text)  # a formula is a word
-    for paragraph in re.split(r"\n\s*\n|\n- ", text):
-        for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z`*\[])", paragraph):
-            assert len(sentence.split()) <= 30, sentence
-
-
-def test_pages_have_no_turns_of_our_own():
-    turns = r"for want of|so many|at hand|an enemy|\btold\b|is no part|\bmended\b"
-    pages = sorted({*ROOT.glob("docs/**/*.md")} - {*ROOT.glob("docs/decisions*/**/*")})
-    pages = [p for p in pages if p.name != "decisions.md" and "edition" not in p.name]
-    for page in (*pages, *(ROOT / f"{n}.md" for n in ("README", "CHANGELOG"))):
-        assert re.findall(turns, page.read_text(encoding="utf-8")) == [], page
-
-
 @pytest.mark.plain
 def test_readme_example_runs(tmp_path):
     (code,) = re.findall(r"```python\n(.*?)```", read("README.md"), flags=re.DOTALL)

@@ -51,8 +51,8 @@ def rounded(values: Floats, curvature: Floats) -> Ints:
     Examples
     --------
     >>> import numpy as np
-    >>> rounded(np.array([0.4, 0.4]), np.array([[1.0, 0.9], [0.9, 1.0]])).tolist()
-    [1, 0]
+    >>> rounded(np.array([0.4, 0.45]), np.array([[1.0, 0.9], [0.9, 1.0]])).tolist()
+    [0, 1]
     """
     order = np.argsort(-np.diag(curvature), kind="stable")
     inverse = np.linalg.inv(curvature[np.ix_(order, order)])
