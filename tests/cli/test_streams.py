@@ -208,32 +208,6 @@ def test_dates_are_names_as_in_files_that_are_read_whole(tmp_path, frame, run):
     assert run("predict", out, path).out == found[0]
 
 
-def test_rows_in_a_folder_give_the_same_model_and_are_read_once(people, tmp_path, run):
-    path, kept = tmp_path / "data.csv", tmp_path / "kept"
-    table(people).to_csv(path, index=False)
-    options = [*OPTIONS, "--categorical", "code,zip"]
-    models = [tmp_path / f"{k}.json" for k in range(4)]
-    assert run("fit", f"{path}", *options, "-o", models[0]).status == 0
-    done = run("fit", path, *options, "--encode", kept, "-o", models[1])
-    assert done.status == 0, done.err
-    assert "355 rows" in done.out
-    assert "45 rows without 'ill' are left out" in done.err
-    # The same command again goes on with the folder, and so does the folder itself.
-    again = run("fit", path, *options, "--encode", kept, "-o", models[2])
-    assert again.status == 0, again.err
-    own = run("fit", kept, "--method", "WANBIA-CLL", "-o", models[3])
-    assert own.status == 0, own.err
-    assert "355 rows" in own.out and "355 rows" in again.out
-    assert content(models[1]) == content(models[0])
-    assert content(models[2]) == content(models[1])
-    assert content(models[3]) == content(models[1])
-    path.write_text(path.read_text() + "\n")
-    changed = run("fit", path, *options, "--encode", kept, "-o", tmp_path / "no.json")
-    assert changed.status == 2
-    assert "holds other rows or files" in changed.err
-    assert not (tmp_path / "no.json").exists()
-
-
 def test_a_bar_follows_the_readings(capsys):
     with progress("Looking", None, True) as advance:
         advance("500 rows", 1_000, 4_000)

@@ -188,8 +188,7 @@ def watch(listener: Listener) -> Iterator[None]:
     ----------
     listener : callable
         If it returns True, the fit ends with ``StoppedError``, and the classifier stays
-        as it was; so it does when it raises an error of its own, and after Ctrl-C. A
-        fit of a folder of ``Scan.encode`` can be gone on with.
+        as it was; so it does when it raises an error of its own, and after Ctrl-C.
 
     Examples
     --------

@@ -35,8 +35,6 @@ steelyard fit data.csv --target class -o model.json
 steelyard fit data.parquet --target class --method RNB --set bounds=None -o model.json
 steelyard fit data.csv --target class --categorical zip --drop id,name -o model.json
 steelyard fit "trips/*.parquet" --target tip --memory 2GB -o model.json
-steelyard fit trips.csv --target tip --encode kept -o model.json
-steelyard fit kept --method WANBIA-CLL -o second.json
 zcat data.csv.gz | steelyard fit - --target class -o model.json --force
 """
 
@@ -53,10 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.add_training(parser)
     about = "where to learn: cpu, cuda (a GPU), cuda:1, or auto (default: cpu)"
     parser.add_argument("--device", metavar="NAME", help=about)
-    group = inputs.add_memory(parser)
-    about = "keep rows and codes in a new folder for further fits; a fit that was "
-    about += "killed goes on from there when it is run again"
-    group.add_argument("--encode", metavar="DIR", help=about)
+    inputs.add_memory(parser)
 
 
 @options.command("fit", ABOUT, EXAMPLES, add_options)
@@ -70,8 +65,7 @@ def run(arguments: argparse.Namespace) -> None:
         advice = "try it with evaluate or compare"
         raise ValueError(f"{method} is a baseline and cannot be saved; {advice}.")
     check_kinds(arguments)
-    is_streamed = arguments.encode is not None or inputs.is_streamed(arguments)
-    learn = _fit_stream if is_streamed else _fit_table
+    learn = _fit_stream if inputs.is_streamed(arguments) else _fit_table
     with warnings.catch_warnings():
         # A notice says the same.
         warnings.simplefilter("ignore", IdentifierWarning)
@@ -159,10 +153,6 @@ def _fit_stream(clf: Any, method: str, arguments: argparse.Namespace) -> dict[st
     start = perf_counter()
     with watching(f"Fitting {method}", sys.stderr.isatty(), stays=False):
         rows, read = inputs.open_rows(arguments)
-        if arguments.encode is not None:
-            rows.encode(arguments.encode)
-            arguments.data = [arguments.encode]
-            rows, read = inputs.open_rows(arguments)
         clf.fit(rows)
     output.note(*read.notes)
     left_out = read.n_unlabelled

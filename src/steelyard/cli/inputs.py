@@ -323,14 +323,13 @@ def default_memory() -> int:
     return max(min(known) // 2, _LEAST_MEMORY)
 
 
-def add_memory(parser: argparse.ArgumentParser) -> Any:
+def add_memory(parser: argparse.ArgumentParser) -> None:
     """Say when tables are read in chunks, and where temporary files go."""
     group = parser.add_argument_group("tables larger than memory")
     about = "read in chunks what would take more, such as 2GB (default: half of all)"
     group.add_argument("--memory", type=size_of, metavar="SIZE", help=about)
     about = "folder for temporary files (default: that of the system)"
     group.add_argument("--work-folder", metavar="DIR", help=about)
-    return group
 
 
 def is_streamed(arguments: argparse.Namespace) -> bool:
@@ -382,7 +381,6 @@ def open_rows(arguments: argparse.Namespace) -> tuple[Scan, Recast]:
         arguments.numeric,
         **reading_of(arguments),
     )
-    arguments.weights = arguments.weights or reader.about.get("weight")
     columns = chosen_columns(arguments, reader.names, target, reader.name)
     memory = arguments.memory or default_memory()
     most_rows = max(int(memory * _CHUNK_SHARE / (8 * len(columns))), 1000)

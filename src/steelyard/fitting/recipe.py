@@ -14,7 +14,6 @@ from steelyard._common.arrays import Floats, is_dask, is_on_device, is_spark
 from steelyard.exceptions import ParameterError
 from steelyard.instances import InstanceWeighting
 from steelyard.io import as_source
-from steelyard.io.recognise import is_kept
 from steelyard.losses import LogLoss, Loss
 from steelyard.model import RowsNeeded, most_needed
 from steelyard.model.streamed import encode_source
@@ -42,7 +41,6 @@ _ELSEWHERE = {
     "dask": "steelyard.scale.dask",
     "spark": "steelyard.scale.spark",
     "device": "steelyard.gpu",
-    "kept": "steelyard.persistence.codes_folder",
 }
 
 DEVICE = matching(
@@ -325,7 +323,6 @@ def rows_of(X: Any) -> RowsHere:
     if isinstance(X, np.ndarray):
         return RowsHere(X)
     asked = {"dask": is_dask, "spark": is_spark, "device": is_on_device}
-    asked["kept"] = is_kept
     there = next((name for name, is_there in asked.items() if is_there(X)), None)
     return RowsHere(X) if there is None else _loaded(there).rows_of(X)
 

@@ -358,12 +358,7 @@ def prepare_rows(
     the densities of the attributes without codes.
     """
     rows: Passes | None = training.place.passes(training, missing, gaussian)
-    if rows is None:
-        rows = join_rows(training, missing, gaussian)
-    if training.journal is None:
-        return rows
-    found: Passes = training.journal.passes(rows, training, gaussian)
-    return found
+    return join_rows(training, missing, gaussian) if rows is None else rows
 
 
 def _by_row(values: NDArray[Any], codes: Codes) -> NDArray[Any]:

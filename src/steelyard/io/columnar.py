@@ -57,7 +57,7 @@ class ColumnarFiles(Reader):
     reads_ahead = True
 
     def __init__(self, files: Sequence[File]) -> None:
-        self.files, self._contents = files, [_look_into(file) for file in files]
+        self._contents = [_look_into(file) for file in files]
         first = self._contents[0]
         self._keys = types_of_keys(files, first.schema.names)
         self.name = first.file.name if len(files) == 1 else f"{len(files)} files"

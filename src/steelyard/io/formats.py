@@ -55,7 +55,7 @@ class WholeFiles(Reader):
 
     def __init__(self, files: Sequence[File], dialect: CsvDialect) -> None:
         self.dialect, self.notes, self.about = dialect, [], {}
-        self.files, self.labels = files, {}
+        self.labels = {}
         words = dialect.missing_values
         self.reading = {"missing_values": words, "dates": {}, "units": {}}
         self._tables = {file.name: self._table(file) for file in files}

@@ -68,13 +68,9 @@ class Recast(Reader):
         self.name, self.names, self.about = reader.name, reader.names, reader.about
         self.hint, self.labels = reader.hint, reader.labels
         self.n_rows, self.n_bytes = reader.n_rows, reader.n_bytes
-        self.files, self.kept = reader.files, reader.kept
         self.is_repeatable, self.is_cheap = reader.is_repeatable, reader.is_cheap
         self.needs_copy, self.reads_ahead = reader.needs_copy, reader.reads_ahead
-        # Of rows in a folder codes may be all that is read.
-        kept = self.kept is not None
-        self.n_read = (reader.n_rows or 0) if kept else 0
-        self.n_unlabelled = getattr(reader, "n_unlabelled", 0)
+        self.n_read = self.n_unlabelled = 0
         """Rows of the last reading, and those of them without a class."""
         self._wrong: dict[str, Counter[str]] = {}
         self._wrong_dates: dict[str, Counter[str]] = {}
@@ -99,12 +95,6 @@ class Recast(Reader):
                     "cells are none, or have day and month in another order"
                 )
         return notes
-
-    @property
-    def identity(self) -> list[Any]:
-        """What was asked of columns, and of the reader behind."""
-        own = sorted(self._text), sorted(self._numbers), self._target
-        return [*self._reader.identity, *own, dict(self._reader.missing_by_column)]
 
     @property
     def reading(self) -> dict[str, Any]:  # type: ignore[override]

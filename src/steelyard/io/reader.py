@@ -16,11 +16,8 @@ from steelyard.exceptions import ColumnError, TableError
 from steelyard.io.chunks import MOST_ROWS, Part
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pandas
 
-    from steelyard.io.paths import File
 
 Example = Callable[[pa.DataType], tuple[Any, str] | None]
 """From one type of a column to a cell that is not missing and where that is."""
@@ -71,17 +68,6 @@ class Reader(ABC):
 
     n_rows: int | None = None
     n_bytes: int | None = None
-
-    files: Sequence[File] = ()
-    """The files that are read, none of other sources."""
-
-    kept: Path | None = None
-    """The folder in which the rows are kept, None for other sources."""
-
-    @property
-    def identity(self) -> list[Any]:
-        """What was asked of the reader, by which two readings of files are alike."""
-        return []
 
     def check_names(self, wanted: Sequence[str] | None) -> None:  # noqa: B027
         """Raise an error if a part lacks one of some columns, or differs in any."""

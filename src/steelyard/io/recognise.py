@@ -132,12 +132,11 @@ def scan(
         reader = Recast(reader)
     rows = Scan(
         reader,
-        target=target or getattr(reader, "target", None),
-        weight=weight or getattr(reader, "weight", None),
+        target=target,
+        weight=weight,
         columns=columns,
         chunk_rows=chunk_rows,
-        drop_missing_target=drop_missing_target
-        or getattr(reader, "drops_unlabelled", False),
+        drop_missing_target=drop_missing_target,
     )
     rows.work_folder = work_folder
     return rows
@@ -171,11 +170,6 @@ def as_source(
             "or sy.scan(..., target='name')."
         )
     return source
-
-
-def is_kept(X: Any) -> bool:
-    """Whether an object is a scan of rows that are kept in a folder."""
-    return _is_of(X, "steelyard.io.scanning", "Scan") and X.kept is not None
 
 
 def _opened(X: Any) -> Scan | None:
@@ -289,15 +283,11 @@ def open_files(
     tell otherwise.
     """
     _need_pyarrow()
-    from steelyard.io.copies import FolderReader, folder_in
     from steelyard.io.dialect import missing_words
     from steelyard.io.paths import find_column
 
     words, by_column = missing_words(asked.pop("missing_values", None))
-    if (folder := folder_in(source)) is not None:
-        reader: Reader = FolderReader(folder)
-    else:
-        reader = _open_files(source, format, once, like, missing_values=words, **asked)
+    reader = _open_files(source, format, once, like, missing_values=words, **asked)
     for name in by_column:
         find_column(name, reader.names, reader.name)
     reader.missing_by_column = {**like.get("missing_by_column", {}), **by_column}

@@ -11,7 +11,6 @@ from collections.abc import (
     Sequence,
 )
 from os import PathLike
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -28,7 +27,7 @@ from steelyard.io.chunks import (
     read_ahead,
     regroup,
 )
-from steelyard.io.copies import CopyReader, FolderReader, copy_of, write_folder
+from steelyard.io.copies import CopyReader, copy_of
 from steelyard.io.paths import find_column
 from steelyard.io.reader import Reader, is_number
 
@@ -246,46 +245,6 @@ class Scan:
             f"{self.target!r}; the first is {where}. Fill them in, or leave "
             "them out with sy.scan(..., drop_missing_target=True)."
         )
-
-    def encode(self, folder: str | PathLike[str]) -> Scan:
-        """Keep the rows in a folder for further fits, and return a scan of it.
-
-        The source is read once. The first fit of a method that needs codes keeps them
-        in the folder as well: the next fit that encodes rows in the same way begins
-        with them. A fit of the folder that was killed goes on after its last pass when
-        it is run again. Models have the bits of those of the source.
-
-        Parameters
-        ----------
-        folder : path
-            A new folder. It appears when all is written. One that holds the rows of the
-            same files, unchanged since, is taken as it is.
-
-        Returns
-        -------
-        Scan
-            What ``sy.scan(folder)`` gives: rows that ``fit`` takes, in Parquet files.
-
-        Examples
-        --------
-        >>> import tempfile, pandas as pd, steelyard as sy
-        >>> frame = pd.DataFrame({"sky": ["sun", "rain"] * 9, "play": ["y", "n"] * 9})
-        >>> with tempfile.TemporaryDirectory() as parent:
-        ...     rows = sy.scan([frame], target="play").encode(f"{parent}/rows")
-        ...     clf = sy.WeightedNB().fit(rows)
-        >>> clf.classes_.tolist()
-        ['n', 'y']
-        """
-        path = Path(folder).expanduser()
-        write_folder(self, self._source, self._parts_to_copy, path)
-        new = copy.copy(self)
-        new._reader, new._copy, new._n_read = FolderReader(path), None, None
-        return new
-
-    @property
-    def kept(self) -> Path | None:
-        """The folder in which the rows are kept, None for other sources."""
-        return self._reader.kept
 
     def close(self) -> None:
         """Remove the temporary copy, if there is one."""

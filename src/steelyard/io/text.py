@@ -71,7 +71,7 @@ class TextFiles(Reader):
         self._keys = types_of_keys(files, first.names)
         self.name = files[0].name if len(files) == 1 else f"{len(files)} files"
         self.names = [*first.names, *self._keys]
-        self.files, self.n_bytes = files, sum(file.size for file in files)
+        self.n_bytes = sum(file.size for file in files)
         self.as_text: set[str] = set()
         """Columns that are asked for as they are written."""
         self.decided: dict[str, ColumnTally] = {}
@@ -131,11 +131,6 @@ class TextFiles(Reader):
             return None
         usual = "dmy" if self.dialect.separator == ";" else ""
         return tally.dates.order(self._like.get("dates", {}).get(name, usual))
-
-    @property
-    def identity(self) -> list[Any]:
-        """How the files are written, as far as that is known before they are read."""
-        return [str(self.dialect)]
 
     @property
     def reading(self) -> dict[str, Any]:  # type: ignore[override]

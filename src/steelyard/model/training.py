@@ -117,9 +117,6 @@ class TrainingSet:
     column_labels: Mapping[str, str] = field(default_factory=dict)
     """What columns are called in words."""
 
-    journal: Any = None
-    """Where results of passes are kept, ``fitting.pass_journal``; None for nowhere."""
-
     @property
     def workspace(self) -> Workspace:
         """Where arrays as long as the table are put."""
@@ -230,7 +227,6 @@ class TrainingSet:
             labels=take(self.labels, rows),
             sample_weight=None if weights is None else take(weights, rows),
             is_kept=None,
-            journal=None,
         )
 
     def with_pairs(self, pairs: Iterable[tuple[Side, Side]]) -> TrainingSet:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
@@ -119,46 +119,6 @@ class StoredRows:
 
     is_kept: NDArray[np.bool_] | None
     """Which of the rows appended these are, None for all: rows of weight 0 are not."""
-
-    @classmethod
-    def of(
-        cls,
-        schema: TableSchema,
-        n_classes: int,
-        arrays: Mapping[str, NDArray[Any]],
-        workspace: Workspace,
-    ) -> StoredRows:
-        """Return rows of arrays that were kept, by name; refuse what they cannot be.
-
-        They are ``codes-0`` and on, those of a byte together, ``numbers-0`` and on,
-        ``labels``, and ``weights`` and ``is_kept`` where there are any.
-        """
-        narrow, wide = _by_width(schema)
-        together = [*([narrow] if narrow else []), *([j] for j in wide)]
-        blocks, n_rows = [], len(arrays["labels"])
-        for k, own in enumerate(together):
-            values, features = arrays[f"codes-{k}"], np.array(own, dtype=np.int64)
-            blocks.append(CodeBlock(values, features))
-            sizes = [schema.features[j].n_codes for j in own]
-            if values.shape != (n_rows, len(own)) or _exceeds(values, sizes):
-                raise ValueError(f"codes-{k} does not fit the columns")
-        numbers = [arrays[f"numbers-{g}"] for g in range(len(schema.gaussian))]
-        if any(column.shape != (n_rows,) for column in numbers):
-            raise ValueError("numbers do not fit the rows")
-        if not n_rows or _exceeds(arrays["labels"][:, None], [n_classes]):
-            raise ValueError("labels do not fit the classes")
-        codes = Codes(schema, n_rows, tuple(blocks), tuple(numbers), workspace)
-        weights, is_kept = arrays.get("weights"), arrays.get("is_kept")
-        return cls(codes, arrays["labels"], weights, is_kept)
-
-
-def _exceeds(values: NDArray[Any], sizes: Sequence[int]) -> bool:
-    """Whether a column has a code that is too large, or is none."""
-    return values.dtype.kind != "u" or any(
-        int(values[rows, k].max()) >= size
-        for k, size in enumerate(sizes)
-        for rows in pieces(slice(0, len(values)))
-    )
 
 
 class Store:
