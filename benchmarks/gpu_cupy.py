@@ -1,4 +1,4 @@
-"""The two main kernels once more, in CUDA C++ by CuPy: for decision 0041.
+"""The two main kernels once more, in CUDA C++ by CuPy, beside numba-cuda.
 
 ``python -m benchmarks.gpu_cupy [rows]`` on a machine with a GPU.
 """

@@ -49,8 +49,6 @@ LONG = {
     "user_guide": False,
     "reproduction": True,
     "leaderboard": True,
-    "leaderboard_second_edition": True,
-    "leaderboard_first_edition": True,
 }
 
 # Modules whose names are public though not at the top.

@@ -39,7 +39,7 @@ from steelyard._common.text import text_table
 from steelyard.experiments.data import data_folder, dataset_group
 from steelyard.experiments.statistics.two_methods import wilcoxon_signed_rank
 
-# The half of the sets beside the leader board's that choices are made on (decision 29).
+# The half of the sets beside the leader board's that choices are made on.
 CHOOSING = (
     "ann-thyroid cardiotocography-nsp dermatology eucalyptus grub-damage hayes-roth "
     "liver-disorders mammographic monks-1 monks-1-train monks-2 monks-2-train monks-3 "
