@@ -266,3 +266,20 @@ def test_what_is_no_model_is_named():
     clf = sy.NaiveBayes().fit([["a"], ["b"]], [0, 1])
     with pytest.raises(ParameterError, match=r"models of steelyard\. Got int"):
         sy.merge(clf, 3)
+
+
+def test_models_with_edits_are_not_merged_and_priors_are_kept(tmp_path):
+    north, south, both = two_tables()
+    a, b = (sy.NaiveBayes(numeric=EDGES).fit(*rows) for rows in (north, south))
+    cut = a.edited({"column": "kind", "remove": True})
+    cut.save(tmp_path / "cut.json")
+    for parts in ((cut, b), (b, cut), (b, sy.load(tmp_path / "cut.json"))):
+        with pytest.raises(ParameterError, match=r"edited by hand.*unedited\(\)"):
+            sy.merge(*parts)
+    again = sy.merge(cut.unedited(), b)
+    same_bits(again, sy.merge(a, b), both[0])
+    prior = [0.1, 0.2, 0.7]
+    rare = sy.merge(cut.with_prior(prior).unedited(), b.with_prior(prior))
+    assert np.allclose(np.exp(rare.class_log_prior_), prior)
+    with pytest.raises(ParameterError, match="`prior`"):
+        sy.merge(a.with_prior(prior), b)

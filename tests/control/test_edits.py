@@ -329,3 +329,63 @@ def test_steps_of_a_page_are_the_bins_that_edits_change(fitted):
         assert len(step["weights"]) == n and min(step["weights"]) >= 0
         for k, edge in enumerate(step["edges"]):
             assert step["middles"][k] <= edge <= step["middles"][k + 1]
+
+
+PRIORS = {"default": sy.ShrinkageNB(strength=(1.0, 4.0, 1.0), pairs=None)}
+PRIORS |= {name: METHODS[name] for name in ("NB", "bins and density", "weighted")}
+PRIORS["exponential"] = sy.WeightedNB(loss="exponential", numeric="equal-frequency")
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", list(PRIORS))
+def test_edits_and_priors_are_undone_apart_in_every_order(name, n_classes, tmp_path):
+    X, y = table(n_classes=n_classes)
+    clf = PRIORS[name].fit(X, y)
+    file = tmp_path / "m.json"
+    changes = {
+        "e": lambda clf: clf.edited(
+            [
+                {"column": "colour", "remove": True},
+                {"column": "age", "from": 40, "set": 0.5, "class": "yes"},
+            ]
+        ),
+        "r": lambda clf: clf.edited([], "more ill", recalibrate=(X[:90], y[:90])),
+        "p": lambda clf: clf.with_prior({"no": 0.1}),
+        "q": lambda clf: clf.with_prior({"yes": 0.6}),
+        "u": lambda clf: clf.unedited(),
+        "l": lambda clf: sy.load(clf.save(file) or file),
+    }
+
+    def after(steps):
+        made = clf
+        for step in steps:
+            made = changes[step](made)
+        return made
+
+    for steps, same in {
+        "epu": "p",
+        "elplul": "p",
+        "peu": "p",
+        "erpu": "p",
+        "epequ": "pq",
+        "pelqlrlu": "pq",
+        "epuqe": "pqe",
+        "epueu": "p",
+    }.items():
+        made, wanted = after(steps), after(same)
+        assert np.array_equal(made.predict_proba(X), wanted.predict_proba(X)), steps
+        assert np.array_equal(made.class_log_prior_, wanted.class_log_prior_), steps
+        assert hasattr(made, "edits_") == hasattr(wanted, "edits_")
+        answer = list(made.scorer()(X.iloc[0].to_dict()).values())
+        np.testing.assert_allclose(answer, made.predict_proba(X)[0], atol=1e-12)
+    shares = np.exp(clf.class_log_prior_)
+    back = after("ep").with_prior(shares)
+    np.testing.assert_allclose(
+        back.predict_proba(X), after("e").predict_proba(X), atol=1e-12
+    )
+    np.testing.assert_allclose(
+        back.unedited().predict_proba(X), clf.predict_proba(X), atol=1e-12
+    )
+    np.testing.assert_allclose(
+        after("pe").predict_proba(X), after("ep").predict_proba(X), atol=1e-12
+    )

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from steelyard._common.text import listed
 from steelyard.classifiers.base import BaseNB
-from steelyard.classifiers.base.chunked import LearnsInChunks
+from steelyard.classifiers.base.chunked import LearnsInChunks, refuse_edited
 from steelyard.exceptions import ColumnError, ParameterError, check_fitted
 from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import places_in
@@ -46,7 +46,8 @@ def merge(*models: Any) -> Any:
         ``NaiveBayes``, ``OneDependenceNB`` (AODE), ``GainRatioWeightedNB``,
         ``AUCWeightedNB``. Columns are matched by name. Cut points and imputed values
         must be equal: give them, with ``FixedEdgesDiscretizer``, or go on from one
-        model with ``partial_fit``.
+        model with ``partial_fit``. Models with edits are refused: merge what
+        ``unedited()`` gives, and edit the merged model.
 
     Returns
     -------
@@ -107,6 +108,7 @@ def _check_mergeable(clf: Any) -> None:
             "GainRatioWeightedNB or AUCWeightedNB."
         )
     check_fitted(clf)
+    refuse_edited(clf, "merging", "Merge")
 
 
 def _check_settings(models: Sequence[Any]) -> None:

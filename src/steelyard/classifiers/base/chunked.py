@@ -35,7 +35,7 @@ from steelyard.table.labels import (
     weighted_rows,
 )
 
-__all__ = ["KeepsRows", "LearnsInChunks", "TakesChunks"]
+__all__ = ["KeepsRows", "LearnsInChunks", "TakesChunks", "refuse_edited"]
 
 # How far a chunk is from what the model expects of it, and how much better the second
 # half of it is predicted with a smaller factor, in standard errors, for rows to be
@@ -49,6 +49,15 @@ _FACTORS, _LEAST_ROWS = tuple(4.0**-k for k in range(1, 6)), 20
 
 # Least log-probability of a class, so that one row does not decide.
 _LEAST_LOG = np.log(1e-6)
+
+
+def refuse_edited(clf: Any, what: str, advice: str) -> None:
+    """Refuse a model with edits, which learning from counts would drop."""
+    if hasattr(clf, "edits_"):
+        raise ParameterError(
+            f"This model was edited by hand, and {what} would undo that. {advice} "
+            "with `unedited()`, then edit again."
+        )
 
 
 class TakesChunks(StandardNB):
@@ -131,11 +140,7 @@ class TakesChunks(StandardNB):
 
     def _check_going_on(self, forget: Any) -> bool:
         """Refuse models that cannot go on; say whether there is none yet."""
-        if hasattr(self, "edits_"):
-            raise ParameterError(
-                "This model was edited by hand, and more rows would undo that. Learn "
-                "with `unedited()`, then edit again."
-            )
+        refuse_edited(self, "more rows", "Learn")
         is_auto = isinstance(forget, str) and forget == "auto"
         is_number = isinstance(forget, Real) and not isinstance(forget, bool)
         if not is_auto and not (is_number and 0.0 < forget <= 1.0):

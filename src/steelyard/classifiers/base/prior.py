@@ -39,7 +39,7 @@ def with_prior(self: _Clf, prior: Any) -> _Clf:
     -------
     classifier
         A fitted copy, saved, loaded and exported like any other. This one stays as
-        it is.
+        it is. Edits stay as well, and ``unedited()`` undoes them alone.
 
     References
     ----------
@@ -63,12 +63,20 @@ def with_prior(self: _Clf, prior: Any) -> _Clf:
             f"{type(clf).__name__} cannot take other priors after its fit. "
             f"{model.note()} Fit with `class_weight` instead."
         )
+
+    def moved(start: Floats) -> Floats:
+        # What a model adds to the prior, nothing for naive Bayes, to the bit.
+        added = start * model.link_scale - clf.class_log_prior_
+        return np.asarray((log_prior + added) / model.link_scale)
+
     made = copy(clf)
-    # What a model adds to the prior, nothing for naive Bayes, to the bit.
-    added = model.log_prior * model.link_scale - clf.class_log_prior_
-    shares = (log_prior + added) / model.link_scale
-    made.model_ = replace(model, log_prior=shares)
+    made.model_ = replace(model, log_prior=moved(model.log_prior))
     made.class_log_prior_ = log_prior
+    if hasattr(clf, "edits_"):
+        # Each of them is undone to a model that has the new priors as well.
+        made.edits_ = [
+            replace(edit, log_prior=moved(edit.log_prior)) for edit in clf.edits_
+        ]
     # They were those of rows with the other shares.
     for name in ("score_ranges_", "kept_rows_"):
         if hasattr(made, name):
