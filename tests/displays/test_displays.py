@@ -25,7 +25,7 @@ from steelyard.displays import (
     regularization_path,
 )
 from steelyard.displays.nomogram_scales import Line
-from steelyard.exceptions import ParameterError
+from steelyard.exceptions import IdentifierWarning, ParameterError
 from steelyard.explain import explain_weights
 from steelyard.io.arff import read_arff
 
@@ -443,3 +443,53 @@ def test_paths_need_values_and_may_be_of_classes(small):
     assert all(", " in name for name in by_class.names)
     with pytest.raises(ParameterError, match="learns no weights per attribute"):
         regularization_path(sy.ValueWeightedNB(), X, y, path=[1.0])
+
+
+def with_identifiers(n_classes, **columns):
+    """A fitted model of columns beside two that are left out as identifiers."""
+    random = np.random.default_rng(0)
+    number = random.normal(size=200)
+    ids = {"id": np.arange(200) + 5000, "code": [f"c{i}" for i in range(200)]}
+    made = {"number": number, "name": random.choice(list("abc"), 200)}
+    made["gaps"] = np.where(random.random(200) < 0.2, np.nan, random.normal(size=200))
+    table = pd.DataFrame({**ids, **{name: made[name] for name in columns}})
+    labels = np.digitize(number, np.linspace(-0.5, 0.5, n_classes - 1))
+    with pytest.warns(IdentifierWarning):
+        return sy.ShrinkageNB(pairs=None).fit(table, labels), table
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("columns", [("number", "name", "gaps"), ("name",)])
+@pytest.mark.parametrize("scale", ["points", "evidence"])
+def test_a_nomogram_has_no_line_for_columns_that_are_left_out(
+    n_classes, columns, scale
+):
+    clf, table = with_identifiers(n_classes, **dict.fromkeys(columns))
+    display = NomogramDisplay.from_estimator(clf, scale=scale, row=table[:1])
+    names = [label.get_text() for label in display.ax_.get_yticklabels()]
+    assert {name.partition(",")[0] for name in names} >= {*columns}
+    assert not {"id", "code"} & {*names}
+    assert "left out" not in " ".join(text.get_text() for text in display.ax_.texts)
+    plt.close("all")
+
+
+def test_a_column_that_is_left_out_has_no_curve():
+    clf, _ = with_identifiers(2, name=None)
+    with pytest.raises(ParameterError, match="no values of 'code'"):
+        ValueCurveDisplay.from_estimator(clf, "code")
+
+
+def test_a_nomogram_of_no_values_says_so():
+    clf, _ = with_identifiers(2, name=None)
+    whole = clf.explain_global()
+    aside = replace(
+        whole,
+        attributes=whole.attributes[:2],
+        tables=whole.tables[:2],
+        importance=whole.importance[:2],
+        class_importance=whole.class_importance[:2],
+    )
+    with pytest.raises(ParameterError, match="No column of the model has values"):
+        aside.plot()
+    with pytest.raises(ParameterError, match="max_attributes must be at least 1"):
+        whole.plot(max_attributes=0)

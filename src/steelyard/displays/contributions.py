@@ -81,6 +81,11 @@ class ValueCurveDisplay(draw.Display):
             raise ParameterError(
                 f"{table.name} is a pair of columns. Use PairHeatmapDisplay."
             )
+        if not table.has_values:
+            raise ParameterError(
+                f"The model knows no values of {table.name!r}, so there is nothing to "
+                "draw: it is left out as an identifier, or has no known cell."
+            )
         is_named = table.points is None and not table.edges
         long = is_named and max(map(len, table.labels)) > 8
         width = max(6.4, 0.4 * len(table.labels)) if table.points is None else 6.4

@@ -146,7 +146,7 @@ class NomogramDisplay(draw.Display):
         if self.row is not None and self.row.contributions is not None:
             added = self.row.contributions[0][chosen] + means[chosen]
             marks = evidence(added * whole.link_scale)
-        n_left_out = len(whole.attributes) - len(chosen)
+        n_left_out = sum(table.has_values for table in whole.tables) - len(chosen)
         n_rows = sum(len(line.tracks) for line in lines) + (not is_points)
         below = 2.6 * bool(np.isfinite(base)) + 0.5 * bool(n_left_out)
         ax = self._with_maps(ax, chosen, c, 1.3 + 0.44 * n_rows + 0.35 * below)
@@ -191,6 +191,11 @@ class NomogramDisplay(draw.Display):
                 f"{whole.note} A nomogram shows one sum: draw a part, for example "
                 "explanation.parts[0].explanation.plot()."
             )
+        if not any(table.has_values for table in whole.tables):
+            raise ParameterError("No column of the model has values: nothing to draw.")
+        if self.max_attributes < 1:
+            problem = f"max_attributes must be at least 1. Got {self.max_attributes!r}."
+            raise ParameterError(problem)
         if self.row is not None and self.row.attributes != whole.attributes:
             raise ParameterError(
                 "The row that is marked has other attributes than the model: leave its "
@@ -202,7 +207,8 @@ class NomogramDisplay(draw.Display):
         order = self.explanation.order.tolist()
         if self.explanation.class_importance is not None:
             order = draw.largest(self.explanation.class_importance[:, c])
-        return order[: self.max_attributes]
+        tables = self.explanation.tables
+        return [j for j in order if tables[j].has_values][: self.max_attributes]
 
     def _start(self, c: int) -> str:
         rates = self.explanation.base_rates

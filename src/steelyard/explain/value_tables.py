@@ -105,6 +105,11 @@ class AttributeTable(Tabular):
     """The same of the importance, shape (K,)."""
 
     @property
+    def has_values(self) -> bool:
+        """Whether it has more than missing cells; columns that are left out do not."""
+        return self.points is not None or len(self.labels) > 1
+
+    @property
     def evidence(self) -> Floats:
         """Evidence for each class against the mean of the others, shape (values, K).
 
