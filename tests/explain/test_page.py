@@ -499,6 +499,9 @@ def test_a_date_is_set_as_a_date_and_sets_its_parts(browser, tmp_path):
     assert told.startswith("1 row taken.")
     again = browser.run("document.getElementById('probability-1').textContent")
     assert again == shown
+    # What is no date to a scorer is none here.
+    browser.run("cases.take('when\\n2024-02-30')")
+    assert browser.run("document.getElementById('value-0').value") == ""
     assert browser.errors == []
 
 

@@ -33,6 +33,13 @@ class _Unknown:
 DATE_TEXT = re.compile(r"\d{4}-\d\d-\d\d(?:[ T].*)?|\d\d?[./-]\d\d?[./-]\d{4}(?: .*)?")
 """Text that looks like a date."""
 
+DATE_FORM = (
+    r" *((?:[0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)-[0-9]{2}-[0-9]{2}"
+    r"(?:[T ](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]+)?)?)?)"
+    r"(?:Z|[-+][01][0-9](?::?[0-5][0-9])?)? *"
+)
+"""Text of a date in every export: a day, and a time, whose zone is left out."""
+
 UNKNOWN: Any = _Unknown()
 
 
@@ -115,8 +122,10 @@ def date_parts(name: str, cell: Any) -> dict[str, Any] | None:
     {'day': 19727.5, 'year': 2024.0, 'month': 1, 'weekday': 5, 'hour': 12.0}
     """
     if isinstance(cell, str):
+        found = re.fullmatch(DATE_FORM, cell)
         try:
-            cell = datetime.fromisoformat(cell.strip())
+            # Digits beyond microseconds are cut off, as in exports.
+            cell = datetime.fromisoformat(found[1][:26] if found else "")
         except ValueError:
             raise ColumnError(
                 f"Column {name!r} takes dates such as '2024-01-31' or "
@@ -131,7 +140,7 @@ def date_parts(name: str, cell: Any) -> dict[str, Any] | None:
         since = cell - date(1970, 1, 1)
     seconds = 86400 * since.days + since.seconds
     return {
-        "day": (1_000_000 * seconds + since.microseconds) / 86_400_000_000,
+        "day": float(1_000_000 * seconds + since.microseconds) / 86_400_000_000,
         "year": float(cell.year),
         "month": cell.month,
         "weekday": cell.isoweekday(),

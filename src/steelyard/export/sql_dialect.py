@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from steelyard._common.one_cell import DATE_FORM
 from steelyard._common.text import did_you_mean
 from steelyard.exceptions import ParameterError
 from steelyard.export.plan import Column
@@ -215,14 +216,7 @@ class Dialect:
         return self.real if self.real_keys and kind not in self.types[:2] else kind
 
     def cell(self, column: Column, table: str) -> str:
-        """Read a cell of a table; numbers as double precision, NaN as missing.
-
-        Of dates a part is read, as the number or category it is.
-        """
-        if column.date:
-            moment = f"{table}.{self.identifier(column.date)}"
-            moment = self.dates["t"].replace("{}", moment)
-            return self.dates[column.part].replace("{t}", moment)
+        """Read a cell of a table; numbers as double precision, NaN as missing."""
         name = f"{table}.{self.identifier(column.name)}"
         if column.kind == "number":
             if column.cells == "booleans":
@@ -232,6 +226,17 @@ class Dialect:
             cast = f"CAST({name} AS {self.real})"
             return self.not_nan.format(cast if self.real_keys else name)
         return self.of_text.format(name) if column.cells == "text" else name
+
+    def moment(self, date: str, table: str, let: Callable[[str, str], str]) -> str:
+        """Read a cell of a column of dates; ``let`` names what is used often."""
+        said = {"{}": f"{table}.{self.identifier(date)}", "{form}": DATE_FORM}
+        said["{about}"] = self.text(f"not a date in column {date}: ")
+        text = self.dates["t"]
+        return re.sub(r"{\w*}", lambda place: said[place[0]], text)
+
+    def part_of_date(self, part: str, moment: str) -> str:
+        """Read a part of a moment, as the number or category it is."""
+        return self.dates[part].replace("{t}", moment)
 
     def _check_text(self, value: str) -> None:
         try:
@@ -256,13 +261,7 @@ class SQLite(Dialect):
 
     def cell(self, column: Column, table: str) -> str:
         """Read a cell: empty text is missing, and text that states a number is one."""
-        name = f"{table}.{self.identifier(column.source)}"
-        if column.date:
-            # Functions of dates answer NULL where text is no date, and take numbers.
-            is_date = f"typeof({name}) = 'text' AND julianday({name}) IS NOT NULL"
-            tests = [f"WHEN {name} = '' THEN NULL"]
-            tests.append(f"WHEN {is_date} THEN {super().cell(column, table)}")
-            return self._or_refused(tests, f"not a date in column {column.date}", name)
+        name = f"{table}.{self.identifier(column.name)}"
         if column.cells not in ("numbers", "booleans"):
             return name
         tests = [f"WHEN {name} = '' THEN NULL"]
@@ -276,6 +275,38 @@ class SQLite(Dialect):
         kind = "NUMERIC" if column.kind == "category" else self.real
         tests.append(f"WHEN {name} <= CAST(9e999 AS REAL) THEN CAST({name} AS {kind})")
         return self._or_refused(tests, f"not a number in column {column.name}", name)
+
+    def moment(self, date: str, table: str, let: Callable[[str, str], str]) -> str:
+        """Read text as a moment, as in ``DATE_FORM``; empty text is missing.
+
+        Functions of dates take far more: now, times, numbers, and days that are not.
+        """
+        cell = let(f"{table}.{self.identifier(date)}", date)
+        text = let(f"CASE WHEN typeof({cell}) = 'text' THEN trim({cell}) END", date)
+        zone = let(f"ltrim(substr({text}, 11), 'T 0123456789:.')", f"{date} zone")
+        clock = f"substr({text}, 11, length({text}) - 10 - length({zone}))"
+        clock, day = let(clock, f"{date} clock"), f"substr({text}, 1, 10)"
+        minutes, seconds = "[T ][0-2][0-9]:[0-5][0-9]", ":[0-5][0-9]"
+        clocks = [f"{clock} = ''", f"{clock} GLOB '{minutes}'"]
+        clocks.append(f"{clock} GLOB '{minutes}{seconds}'")
+        fraction = f"substr({clock}, 11) NOT GLOB '*[^0-9]*'"
+        clocks.append(f"{clock} GLOB '{minutes}{seconds}.[0-9]*' AND {fraction}")
+        zones = [f"{zone} IN ('', 'Z')"]
+        for end in ("", "[0-5][0-9]", ":[0-5][0-9]"):
+            zones.append(f"{zone} GLOB '[-+][01][0-9]{end}'")
+        tests = [
+            f"{day} GLOB '{4 * '[0-9]'}-[0-9][0-9]-[0-9][0-9]'",
+            f"{day} >= '0001' AND date({day}, '+0 days') = {day}",
+            f"substr({clock}, 2) < '24' AND ({' OR '.join(clocks)})",
+            f"({' OR '.join(zones)})",
+        ]
+        rest = f"substr(' 00:00:00.000000', length({clock}) + 1)"
+        whole = f"{day} || ' ' || substr({clock} || {rest}, 2, 15)"
+        said = [
+            f"WHEN {cell} = '' THEN NULL",
+            f"WHEN {' AND '.join(tests)} THEN {whole}",
+        ]
+        return self._or_refused(said, f"not a date in column {date}", cell)
 
     def _or_refused(self, tests: list[str], problem: str, name: str) -> str:
         """Write a CASE of tests, after which any text that is left ends the query."""

@@ -249,7 +249,7 @@ def wrapped(text: str, quoted: str) -> str:
           'column 4, of 12', 'column 5, of 12', 'column 6, of 12', 'column 7, of 12',
           'column 8, of 12'
     """
-    breaks = r"(?<=,) | (?=(?:WHEN|ELSE|END|AND|UNION|SELECT|ON|LIMIT)\b|\+ )"
+    breaks = r"(?<=,) | (?=(?:WHEN|ELSE|END|AND|OR|UNION|SELECT|ON|LIMIT)\b|\+ )"
     tokens = rf"(?s)\n *|{breaks}|(?:{quoted}|(?!{breaks})[^\n'])+"
     lines, line, indent = [], "", ""
     for token in re.findall(tokens, text):

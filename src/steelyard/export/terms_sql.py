@@ -62,7 +62,11 @@ class Terms:
     def cell(self, column: int) -> str:
         """Name a cell as it was read."""
         own, dialect = self.plan.columns[column], self.to.dialect
-        return self.to.let(dialect.cell(own, self.to.table), own.name)
+        if not own.date:
+            return self.to.let(dialect.cell(own, self.to.table), own.name)
+        moment = dialect.moment(own.date, self.to.table, self.to.let)
+        moment = self.to.let(moment, f"{own.date} moment")
+        return self.to.let(dialect.part_of_date(own.part, moment), own.name)
 
     def _is_long(self, n_tests: int) -> bool:
         """Whether a table is quicker than a CASE of so many tests for each number."""

@@ -46,8 +46,7 @@ const cases = (() => {
       return at < 0 ? null : own.values[at];
     }
     if (MISSING.has(plain.toLowerCase())) return null;
-    let x = Number(isComma ? plain.replace(",", ".") : plain);
-    if (own.date && !Number.isFinite(x)) x = texts(own).read(plain);
+    const x = own.date ? texts(own).read(plain) : Number(isComma ? plain.replace(",", ".") : plain);
     return Number.isFinite(x) ? x : null;
   }
 

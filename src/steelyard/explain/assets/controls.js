@@ -52,7 +52,7 @@ const controls = (() => {
     if (!own.date) return { type: "number", plain: short, text: (x) => withUnit(short(x)), full: String, read: Number };
     const hasClock = own.date.hour !== undefined;
     const full = (x) => new Date(Math.round(x * DAY)).toISOString().slice(0, hasClock ? 16 : 10);
-    const read = (text) => Date.parse(hasClock ? `${text.replace(" ", "T")}Z` : text) / DAY;
+    const read = (text) => scoring.dateOf(text)?.day ?? NaN;
     const text = (x) => full(x).replace("T", " ");
     return { type: hasClock ? "datetime-local" : "date", plain: text, text, full, read };
   }

@@ -191,22 +191,28 @@ const scoring = (() => {
   // Every sum in a tree of models, from left to right.
   const leaves = (node) => (node.kind === "sum" ? [node] : node.parts.flatMap(leaves));
 
-  // A row with the days and parts of dates that are ISO text, by the clock in whatever zone.
+  // Days since 1970 of ISO text and its parts, by the clock in whatever zone; null for other text.
+  function dateOf(text) {
+    const said = /^ *(\d{4})-(\d\d)-(\d\d)(?:[T ]([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.(\d{1,6})\d*)?)?)?(?:Z|[-+][01]\d(?::?[0-5]\d)?)? *$/.exec(text);
+    const [year, month, day, hour, minute, second] = (said || []).slice(1, 7).map((digits) => Number(digits || 0));
+    // The constructor takes the years 0 to 99 for those of 1900.
+    const at = new Date(0);
+    at.setUTCFullYear(year, month - 1, day);
+    if (!said || !year || at.getUTCMonth() !== month - 1 || at.getUTCDate() !== day) return null;
+    at.setUTCHours(hour, minute, second);
+    const micros = Number(BigInt(at.getTime()) * 1000n + BigInt((said[7] || "").padEnd(6, "0")));
+    return { day: micros / 86400000000, year, month, weekday: ((at.getUTCDay() + 6) % 7) + 1, hour };
+  }
+
+  // A row with the days and parts of dates that are text.
   function withDates(plan, row) {
     const found = { ...row };
     for (const name of new Set(plan.columns.map((column) => column.date))) {
       if (!name || typeof row[name] !== "string") continue;
-      const said = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6})\d*)?)?(?:Z|[+-]\d\d:?\d\d)?)?$/.exec(row[name].trim());
-      const [year, month, day, hour, minute, second] = (said || []).slice(1, 7).map((digits) => Number(digits || 0));
-      const at = new Date(Date.UTC(year, month - 1, day, hour, minute, second));
-      if (!said || at.getUTCDate() !== day) {
-        throw new Error(`Column ${JSON.stringify(name)} takes dates such as 2024-01-31T14:30, got ${JSON.stringify(row[name])}.`);
-      }
-      const micros = at.getTime() * 1000 + Number((said[7] || "").padEnd(6, "0"));
-      const parts = { year, month, weekday: ((at.getUTCDay() + 6) % 7) + 1, hour };
-      found[name] = micros / 86400000000;
+      const parts = dateOf(row[name]);
+      if (!parts) throw new Error(`Column ${JSON.stringify(name)} takes dates such as 2024-01-31T14:30, got ${JSON.stringify(row[name])}.`);
       for (const column of plan.columns) {
-        if (column.date === name && column.name !== name) found[column.name] = parts[column.name.slice(name.length + 1)];
+        if (column.date === name) found[column.name] = parts[column.name.slice(name.length + 1) || "day"];
       }
     }
     return found;
@@ -274,7 +280,7 @@ const scoring = (() => {
     }
   }
 
-  return { along, amounts, attributeOf, baseOf, cellsOf, contributions, erfc, groupOf, intervalOf, leaves, meanOf, posterior,
+  return { along, amounts, attributeOf, baseOf, cellsOf, contributions, dateOf, erfc, groupOf, intervalOf, leaves, meanOf, posterior,
     roundEven, scoresOf, softmax, winner };
 })();
 if (typeof module !== "undefined") module.exports = scoring;
