@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import NotFittedError
 
+import steelyard as sy
 from steelyard import FixedEdgesDiscretizer, NaiveBayes
 from steelyard.exceptions import (
     ColumnError,
@@ -490,6 +491,30 @@ def test_a_fit_that_is_refused_leaves_the_model_as_it_was(wrong):
         clf.set_params(**wrong).fit(words, y)
     assert clf.encoder_.schema_ == clf.model_.schema
     np.testing.assert_array_equal(clf.predict_proba(X), before)
+
+
+@pytest.mark.parametrize("name", ["GNB", "LWNB", "ENB"])
+def test_densities_do_not_depend_on_units(name):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 200)
+    X = rng.normal(y[:, None], 1.0, (200, 3)).round(1)
+    X[y == 1, 2] = 0.5
+    units = np.array([2.0**30, 1.0, 2.0**-40])
+    plain = sy.method(name, numeric="gaussian").fit(X, y)
+    scaled = sy.method(name, numeric="gaussian").fit(X * units, y)
+    np.testing.assert_allclose(
+        scaled.predict_proba(X * units), plain.predict_proba(X), rtol=1e-5, atol=1e-9
+    )
+
+
+@plain
+def test_a_column_of_one_number_leaves_the_others_their_say():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 100)
+    X = np.column_stack([rng.normal(y, 0.5), np.full(100, 1e6)])
+    clf = NaiveBayes(numeric="gaussian").fit(X, y)
+    new = np.column_stack([X[:, 0], np.full(100, 2.5e9)])
+    np.testing.assert_allclose(clf.predict_proba(new), clf.predict_proba(X), rtol=1e-6)
 
 
 # ----------------------------------------------------------------------------- threads

@@ -227,7 +227,7 @@ def test_variances_divide_by_the_weight():
 
 
 def test_a_constant_within_a_class_has_the_floor_for_variance():
-    # Two attributes; the second has the largest variance over all rows: 100.
+    # Two attributes, whose variances over all rows are 0.75 and 100.
     counts = gaussian_counts(
         [[2.0, 2.0], [2.0, 2.0]],
         [[3.0, 4.0], [-10.0, 10.0]],
@@ -235,10 +235,24 @@ def test_a_constant_within_a_class_has_the_floor_for_variance():
         [0.0, 0.0],
     )
     table = estimate_gaussian(counts, 1e-3)
-    assert_allclose(table.deviation**2, [[0.1, 1.0], [0.1, 0.1]], rtol=1e-14)
+    assert_allclose(table.deviation**2, [[0.75e-3, 1.0], [0.1, 0.1]], rtol=1e-14)
     no_floor = estimate_gaussian(counts, 0.0)
     assert (no_floor.deviation > 0).all()
     assert np.isfinite(1 / no_floor.deviation).all()
+
+
+@pytest.mark.parametrize("floor", [0.0, 1e-9, 0.5])
+@pytest.mark.parametrize("unit", [1e-30, 1e-12, 1e8, 1e30])
+def test_the_least_variance_follows_the_unit_of_its_column(floor, unit):
+    weight, mean, squares = np.array([[2.0, 3.0]] * 3), [3.0, 4.0], [0.0, 2.0]
+    mean = np.array([mean, [-1.0, 1.0], [5.0, 5.0]])
+    squares = np.array([squares, [0.0, 0.0], [0.0, 0.0]])
+    units = np.array([[unit], [1.0], [1.0]])
+    plain = estimate_gaussian(gaussian_counts(weight, mean, squares, [0.0] * 3), floor)
+    scaled = estimate_gaussian(
+        gaussian_counts(weight, mean * units, squares * units**2, [0.0] * 3), floor
+    )
+    assert_allclose(scaled.deviation, plain.deviation * units, rtol=1e-12)
 
 
 def test_numbers_that_are_all_the_same_still_have_a_density():

@@ -23,6 +23,7 @@ from steelyard.fitting.recipe import Recipe
 from steelyard.model import RowsNeeded
 from steelyard.model.lazy import LocalModel, MatchingModel
 from steelyard.model.training import TrainingSet
+from steelyard.proba.gaussian import least_variance
 from steelyard.weighting.filters.information import correlation_weights
 
 __all__ = ["LazyAttributeInstanceNB", "LocallyWeightedNB"]
@@ -114,10 +115,8 @@ class LocallyWeightedNB(_LazyNB):
         if codes.n_numbers:
             # A copy: the user's table may change, the model may not.
             numbers = np.array(codes.number_rows(slice(None)).T, order="C")
-            pooled = counts.moments.pooled()
-            variance = pooled.squares[:, 0] / np.maximum(pooled.weight[:, 0], 1e-300)
-            floor = training.estimation.variance_floor * float(variance.max())
-            floors = np.full(len(numbers), max(floor, 1e-18))
+            floor = training.estimation.variance_floor
+            floors = least_variance(counts.moments.pooled(), floor)[:, 0]
         k = self.n_neighbors
         model = LocalModel(
             **self._parts(training),

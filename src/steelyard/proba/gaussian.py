@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -22,9 +21,11 @@ _DENSITY_CELLS = 1 << 16
 # Weka never lets a factor fall below this.
 _WEKA_FLOOR = 1e-75
 
-# Below every variance that float64 data can show, but not so small that its inverse
-# overflows: used when all numeric attributes are constant.
-_TINY_VARIANCE = 1e-18
+# Shares of a column's variance below this are no floor: their inverse would overflow.
+_MIN_FLOOR = 1e-18
+# A number of float64 is known to this share of itself, and squares are within a range.
+_ROUNDING = float(np.finfo(np.float64).eps)
+_MIN_VARIANCE, _MAX_SIZE = 1e-300, 1e150
 
 # Relative densities: rows by which variances are drawn together.
 _DRAWN_ROWS = 3.0
@@ -169,10 +170,13 @@ def estimate_gaussian(
     r"""Estimate means and standard deviations from moments, of one attribute at least.
 
     Densities: the variance divides by the weight (less one, if ``unbiased``) and is at
-    least ``floor`` times the
-    largest variance of any numeric attribute over all rows,
+    least ``floor`` times the variance of the attribute over all rows, whatever the unit
+    of the attribute or of those beside it,
 
-    .. math:: \sigma_{jc}^2 = \max(s_{jc}^2,\ \text{floor} \cdot \max_k s_k^2).
+    .. math:: \sigma_{jc}^2 = \max(s_{jc}^2,\ \text{floor} \cdot s_j^2).
+
+    An attribute of a single number tells no class from another: its deviation is its
+    size in all of them, so that other numbers do not outweigh the other attributes.
 
     Intervals: the deviation is at least a sixth of the grid's step (John and Langley,
     1995, as programmed in Weka). A class without a known cell takes the attribute's
@@ -185,26 +189,28 @@ def estimate_gaussian(
     """
     moments = counts.moments
     features = [counts.schema.features[j] for j in counts.schema.gaussian]
-    overall = moments.pooled()
-    lowest = least_variance(overall, floor)
-    parts = mean_and_deviation(features, moments, overall, lowest.max(), unbiased)
+    parts = mean_and_deviation(features, moments, moments.pooled(), floor, unbiased)
     return GaussianTable.of(features, *parts)
 
 
 def least_variance(overall: Moments, floor: float) -> Floats:
-    """Return the smallest variance that each attribute of all rows allows."""
+    """Return the smallest variance within a class that attributes of all rows allow."""
     variance = overall.squares / np.maximum(overall.weight, 1e-300)
-    return np.maximum(floor * variance, _TINY_VARIANCE)
+    size = np.minimum(np.abs(overall.mean), _MAX_SIZE)
+    rounding = np.maximum((_ROUNDING * size) ** 2, _MIN_VARIANCE)
+    least = np.maximum(max(floor, _MIN_FLOOR) * variance, rounding)
+    constant = np.where(size**2 > _MIN_VARIANCE, size, 1.0) ** 2
+    return np.where(variance > rounding, least, constant)
 
 
 def mean_and_deviation(
     features: Sequence[FeatureSchema],
     moments: Moments,
     overall: Moments,
-    lowest: Any,
+    floor: float,
     unbiased: bool = False,
 ) -> tuple[Floats, Floats]:
-    """Estimate as ``estimate_gaussian`` does, given the smallest variance allowed.
+    """Return means and deviations as ``estimate_gaussian`` estimates them.
 
     Moments (m, K) and overall (m, 1) are of m attributes, or of one for each of m rows.
     """
@@ -222,8 +228,8 @@ def mean_and_deviation(
             moments.weight + _DRAWN_ROWS
         )
         variance = np.where(kinds == "gaussian-relative", drawn, variance)
-    deviation = np.sqrt(np.maximum(variance, lowest))
-    linear = np.sqrt(np.maximum(variance_of_all, _TINY_VARIANCE))
+    deviation = np.sqrt(np.maximum(variance, least_variance(overall, floor)))
+    linear = np.sqrt(np.maximum(variance_of_all, least_variance(overall, 0.0)))
     mean = np.where(kinds == "linear", overall.mean, mean)
     deviation = np.where(kinds == "linear", linear, deviation)
     step = np.array([feature.step for feature in features])[:, None]

@@ -52,13 +52,21 @@ class Reference:
         known = [[t for t in column if not is_gap(t)] for column in N.T]
         self.low = [min(column, default=0.0) for column in known]
         self.span = [max(c, default=0.0) - min(c, default=0.0) for c in known]
-        floor = 0.0
-        for j, column in enumerate(known):
-            own = np.array([u[i] for i in range(len(y)) if not is_gap(N[i, j])])
-            if own.sum() > 0:
-                mean = (own * column).sum() / own.sum()
-                floor = max(floor, (own * (column - mean) ** 2).sum() / own.sum())
-        self.floor = max(1e-9 * floor, 1e-18)
+        self.floor = [self.least(j, column) for j, column in enumerate(known)]
+
+    def least(self, j, column):
+        """Smallest variance of an attribute: a share of that of all its rows."""
+        own = np.array(
+            [u for u, x in zip(self.u, self.N[:, j], strict=True) if not is_gap(x)]
+        )
+        if own.sum() == 0:
+            return 1.0
+        mean = (own * column).sum() / own.sum()
+        variance = (own * (column - mean) ** 2).sum() / own.sum()
+        eps = np.finfo(float).eps
+        if variance <= (eps * mean) ** 2:
+            return mean**2 or 1.0
+        return max(1e-9 * variance, (eps * mean) ** 2)
 
     def scaled(self, x, j):
         if is_gap(x):
@@ -136,7 +144,7 @@ class Reference:
         total = sum(w for _, w in rows)
         mean = sum(t * w for t, w in rows) / total
         variance = sum(w * (t - mean) ** 2 for t, w in rows) / total
-        variance = max(variance, self.floor)
+        variance = max(variance, self.floor[j])
         step = (value - mean) ** 2 / variance
         return -0.5 * (math.log(2.0 * math.pi * variance) + step)
 
@@ -271,7 +279,7 @@ def test_a_constant_number_does_not_separate_rows():
     X = np.column_stack([rng.normal(size=40), np.full(40, 7.0)])
     y = (X[:, 0] > 0).astype(int)
     queries = X[:5].copy()
-    clf = LocallyWeightedNB(n_neighbors=5, numeric="gaussian").fit(X, y)
+    clf = LocallyWeightedNB(n_neighbors=30, numeric="gaussian").fit(X, y)
     near = clf.model_._scale
     assert near[1][1] == np.inf
     queries[:, 1] = 1e6

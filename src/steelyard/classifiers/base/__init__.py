@@ -353,7 +353,7 @@ class StandardNB(BaseNB):
         default=1e-9,
         allowed=number(0.0),
         about="Smallest variance of a Gaussian attribute within a class, as a share of "
-        "the largest variance of any numeric attribute.",
+        "its variance over all rows.",
     )
     class_weight: Any = setting(
         default=None,

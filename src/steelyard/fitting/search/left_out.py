@@ -286,7 +286,7 @@ def left_out(training: TrainingSet) -> JudgedRows:
         own,
         numbers,
         removal=None if few else removal,
-        left_out=LeftOutNumbers.of(training, counts, numbers, removed),
+        left_out=LeftOutNumbers.of(training, counts, removed),
         n_jobs=training.n_jobs,
     )
 

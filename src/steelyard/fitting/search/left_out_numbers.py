@@ -12,10 +12,9 @@ from operator import itemgetter
 import numpy as np
 
 from steelyard._common.arrays import Floats, Labels
-from steelyard._common.threads import pieces
 from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts, Moments
-from steelyard.proba.gaussian import GaussianTable, least_variance, mean_and_deviation
+from steelyard.proba.gaussian import GaussianTable, mean_and_deviation
 from steelyard.table.schema import FeatureSchema
 
 # What is left of a sum of squares below this share of it is rounding, and taken for 0.
@@ -38,29 +37,22 @@ class LeftOutNumbers:
     removed: Floats
     """What each row takes out, shape (n,)."""
 
-    lowest: Floats
-    """Smallest variance without each row, shape (n,)."""
+    floor: float
+    """Smallest variance within a class, as a share of that of all rows."""
 
     unbiased: bool
 
     @classmethod
     def of(
-        cls, training: TrainingSet, counts: Counts, numbers: Floats, removed: Floats
+        cls, training: TrainingSet, counts: Counts, removed: Floats
     ) -> LeftOutNumbers:
-        """Make ready to leave out the rows of numbers (n, g)."""
-        overall = counts.moments.pooled()
-        floor = training.estimation.variance_floor
-        lowest = training.workspace.full(len(numbers), 0.0)
-        for rows in pieces(slice(0, len(numbers))):
-            for g in range(numbers.shape[1]):
-                left = _without(
-                    overall.map(itemgetter(g)), numbers[rows, g], removed[rows]
-                )
-                asked = least_variance(left, floor)
-                lowest[rows] = np.maximum(lowest[rows], asked)
+        """Make ready to leave out rows, each of which takes out some weight."""
         features = [counts.schema.features[j] for j in counts.schema.gaussian]
-        unbiased = training.estimation.unbiased
-        return cls(features, counts.moments, overall, removed, lowest, unbiased)
+        own, asked = counts.moments, training.estimation
+        overall = own.pooled()
+        return cls(
+            features, own, overall, removed, asked.variance_floor, asked.unbiased
+        )
 
     def terms(self, g: int, numbers: Floats, y: Labels, rows: slice) -> Floats:
         """Log-densities of some numbers of an attribute under each class, (rows, K)."""
@@ -72,9 +64,9 @@ class LeftOutNumbers:
         moments.squares[own] = left.squares
         overall = _without(self.overall.map(itemgetter(g)), numbers, removed)
         overall = overall.map(itemgetter(np.s_[:, None]))
-        feature, lowest = self.features[g : g + 1], self.lowest[rows][:, None]
+        feature = self.features[g : g + 1]
         mean, deviation = mean_and_deviation(
-            feature, moments, overall, lowest, self.unbiased
+            feature, moments, overall, self.floor, self.unbiased
         )
         # One row of as many attributes as there are rows, each with a table of its own.
         table = GaussianTable.of(feature, mean, deviation).repeated(len(numbers))
