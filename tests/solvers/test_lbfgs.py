@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import steelyard as sy
-from steelyard.solvers import LBFGS, Fixed, Newton, SpectralGradient
+from steelyard.solvers import LBFGS, Box, Fixed, Newton, SpectralGradient
 from steelyard.solvers.lbfgs import InverseHessian, RoughLBFGS
 
 SOLVERS = [LBFGS(), Newton(), SpectralGradient(), Fixed()]
@@ -83,3 +83,24 @@ def test_products_that_are_known_give_the_same_matrix():
             atol=1e-10,
         )
         gradient = gradient + bend
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_loss_that_starts_huge_is_followed_to_its_minimum(seed):
+    # Six rows far out on the wrong side: naive Bayes starts at 1e8 times the least
+    # loss, and the weights of two columns end at their bound.
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, 1500)
+    spread = 1.0 + y[:, None] * np.arange(1, 4)
+    X = rng.normal(0.3 * y[:, None], spread, (1500, 3))
+    X[:6], y[:6] = 12.0 + rng.normal(size=(6, 3)), 0
+    exact = sy.method("ENB", solver="newton").fit(X, y)
+    clf = sy.method("ENB", solver="lbfgs").fit(X, y)
+    assert clf.objective_ == pytest.approx(exact.objective_, rel=1e-8)
+
+
+def test_a_steep_slope_next_to_a_bound_is_not_flat():
+    box = Box(np.zeros(2), np.full(2, np.inf))
+    weights, slope = np.array([0.0, 0.3]), np.array([1e9, 1e9])
+    assert not box.is_flat(weights, 5e7, slope, 1e-8)
+    assert box.is_flat(np.zeros(2), 5e7, slope, 1e-8)

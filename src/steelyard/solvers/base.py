@@ -212,8 +212,14 @@ class Box:
     def is_flat(
         self, weights: Floats, value: float, gradient: Floats, tol: float
     ) -> bool:
-        """Whether the first-order conditions hold as far as rounding lets them."""
-        size = np.abs(self.projected(weights, gradient)).max(initial=0.0)
+        """Whether the first-order conditions hold as far as rounding lets them.
+
+        Near a bound a projected gradient is short however steep the slope is: there
+        what the way to the bound would gain counts.
+        """
+        step = np.abs(self.projected(weights, gradient))
+        gain = np.abs(gradient) * np.minimum(step, 1.0)
+        size = np.maximum(step, gain).max(initial=0.0)
         return bool(size <= max(np.sqrt(tol), 1e-7) * max(1.0, abs(value)))
 
 

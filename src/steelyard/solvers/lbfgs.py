@@ -250,21 +250,27 @@ class _Descent:
     def run(self, x: Floats) -> Solution:
         """Minimise from a point within the bounds."""
         solver, records = self._solver, self._records
-        ftol, gtol = solver.tol, solver.gradient_tol
-        if gtol is None:
-            # The decrease of one iteration says little about what is left: go on until
-            # the gradient agrees. SciPy measures decreases against 1 at least, so an
-            # objective below that is scaled up.
-            first = self._objective(x)[0]
-            stopped = runaway(self._objective, first, self._box)
+        n_iter, before, value = 0, np.inf, np.inf
+        if solver.gradient_tol is None:
+            value = self._objective(x)[0]
+            stopped = runaway(self._objective, value, self._box)
             if stopped:
-                return Solution(x, first, stopped, 1, records)
-            first = max(first, 1e-300)
-            self._scale = max(1.0, 1.0 / first)
-            ftol = 1e-5 * solver.tol
-            gtol = 1e-4 * np.sqrt(solver.tol) * first * self._scale
-        n_iter, before = 0, np.inf
+                return Solution(x, value, stopped, 1, records)
         while True:
+            if solver.gradient_tol is not None:
+                ftol, gtol = solver.tol, solver.gradient_tol
+            else:
+                # The decrease of one iteration says little about what is left: go on
+                # until the gradient agrees, for the objective that there is now, which
+                # may be a tiny part of that at the start. SciPy measures decreases
+                # against 1 at least, so an objective below that is scaled up; and a
+                # large one that is not at its minimum yet is scaled down, since no
+                # projected gradient is longer than the way to a bound.
+                value = max(value, 1e-300)
+                is_first = before == np.inf
+                self._scale = max(1.0, 1.0 / value) if is_first else 1.0 / value
+                ftol = 1e-5 * solver.tol
+                gtol = 1e-4 * np.sqrt(solver.tol) * value * self._scale
             result = self._minimize(x, solver.max_iter - n_iter, ftol, gtol)
             x, value = np.asarray(result.x), float(result.fun) / self._scale
             n_iter += int(result.nit)
