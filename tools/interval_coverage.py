@@ -6,10 +6,6 @@ rows and classes whose interval covers the probability: of all rows, and of thos
 a number beyond the 5 % and 95 % quantiles of its column, the tails. Beside it stand the
 mean width, and the processor time that the intervals take of the fit. Figures are means
 over R draws; ``--first S`` takes other ones, with seeds from S on.
-
-``--laplace`` looks at those of ``explain_weights(method="laplace")`` instead, for the
-log-odds of each class against the mean of the others. ``--weights`` prints how often
-its intervals of weights cover, where weights are drawn from what strengths assume.
 """
 
 from __future__ import annotations
@@ -17,24 +13,18 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import ndtri, softmax
+from scipy.special import softmax
 
 import steelyard as sy
 from steelyard._common.text import text_table
-from steelyard.explain import explain_weights
-from steelyard.explain.intervals.covariance import LaplaceCovariance
-from steelyard.explain.intervals.maps import named_weights
-from steelyard.explain.views import evidence_of
-from steelyard.fitting.problem import build_problem
 
 SIZES = (200, 1_000, 5_000, 20_000)
-NEW_ROWS, NEW_ROWS_OF_LAPLACE = 2_000, 200
+NEW_ROWS = 2_000
 
 Floats = NDArray[np.float64]
 Random = np.random.Generator
@@ -164,16 +154,6 @@ def measure(name: str, n_rows: int, seed: int, level: float = 0.9) -> Coverage:
     return _coverage(new, found[..., 0], found[..., 1], truth, cost)
 
 
-def laplace(name: str, n_rows: int, seed: int, level: float = 0.9) -> Coverage:
-    """Compare intervals of log-odds from the second derivatives with the truth."""
-    X, y, new, scores = made(name, n_rows, NEW_ROWS_OF_LAPLACE, seed)
-    clf = sy.ShrinkageNB(uncertainty=False).fit(X, y)
-    own = explain_weights(clf, X, y, method="laplace", level=level, rows=new).evidence
-    assert own is not None
-    truth = evidence_of(scores[:, clf.classes_])
-    return _coverage(new, own.total_low, own.total_high, truth, np.nan)
-
-
 def _coverage(
     new: pd.DataFrame, low: Floats, high: Floats, truth: Floats, cost: float
 ) -> Coverage:
@@ -182,42 +162,11 @@ def _coverage(
     return Coverage(float(covers.mean()), of_tails, float((high - low).mean()), cost)
 
 
-def of_weights(n_repeats: int, seed: int = 0, level: float = 0.9) -> dict[str, float]:
-    """Share of weights in their interval, by the names of fitted attributes.
-
-    Weights are drawn from what the penalty assumes, labels from the model with these
-    weights, and the probabilities are held: this is about the Hessian alone.
-    """
-    random, (X, y, _, _) = np.random.default_rng(seed), made("categories", 500, 0, seed)
-    clf = sy.ShrinkageNB(strength=(2.5, 10.0, 2.5), tol=1e-10).fit(X, y)
-    recipe, z = clf._recipe(), ndtri(0.5 + level / 2.0)
-    problem = build_problem(recipe, recipe.encode(X, y))
-    weighting: Any = problem.objective.weighting
-    rows: Any = problem.objective.rows
-    ridge, center = weighting.strengths(problem.evidence)
-    hits: dict[str, list[float]] = {}
-    for _ in range(n_repeats):
-        truth = center + random.normal(size=len(center)) / np.sqrt(2.0 * ridge)
-        share = softmax(rows.scores(weighting.apply(truth, problem.evidence)), axis=1)
-        drawn = (random.random(len(share)) < share[:, 1]).astype(np.uint32)
-        objective = replace(problem.objective, rows=replace(rows, y=drawn))
-        own = replace(problem, objective=objective)
-        weights = own.solve(recipe).weights
-        is_free = np.ones(len(weights), dtype=bool)
-        deviation = LaplaceCovariance(own, weights, is_free).named()
-        wanted = named_weights(own, truth)
-        for name, value in named_weights(own, weights).items():
-            inside = np.abs(value - wanted[name]) <= z * deviation[name]
-            hits.setdefault(name, []).append(float(inside.mean()))
-    return {name: float(np.mean(shares)) for name, shares in hits.items()}
-
-
 def lines_of(
     names: Sequence[str],
     sizes: Sequence[int],
     repeats: int,
     level: float,
-    measured: Callable[[str, int, int, float], Coverage] = measure,
     first: int = 0,
 ) -> Iterator[list[str]]:
     """Yield a line of the table for each made table and number of rows.
@@ -227,10 +176,10 @@ def lines_of(
     seeds = range(first, first + repeats)
     for name in names:
         for n_rows in sizes:
-            each = [measured(name, n_rows, seed, level) for seed in seeds]
+            each = [measure(name, n_rows, seed, level) for seed in seeds]
             mean = Coverage(*np.mean(each, axis=0))
             shares = [f"{100 * share:.1f}" for share in (mean.overall, mean.tails)]
-            cost = "" if measured is laplace else f"{100 * mean.share_of_fit:.0f} %"
+            cost = f"{100 * mean.share_of_fit:.0f} %"
             yield [name, str(n_rows), *shares, f"{mean.width:.3f}", cost]
 
 
@@ -242,18 +191,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--first", type=int, default=0, help="seed of the first draw")
     parser.add_argument("--level", type=float, default=0.9)
-    parser.add_argument("--laplace", action="store_true")
-    parser.add_argument("--weights", action="store_true")
     asked = parser.parse_args(arguments)
     for name in set(asked.tables) - set(TABLES):
         parser.error(f"no table {name!r}; there are {', '.join(TABLES)}")
-    if asked.weights:
-        for name, share in of_weights(asked.repeats, level=asked.level).items():
-            print(f"{name:25} {100 * share:5.1f} %")
-        return
     settings = asked.tables, asked.rows, asked.repeats, asked.level
-    measured = laplace if asked.laplace else measure
-    rows = list(lines_of(*settings, measured, asked.first))
+    rows = list(lines_of(*settings, asked.first))
     headers = ["table", "rows", "covered %", "in tails %", "width", "of the fit"]
     print(text_table(headers, rows, [False, *[True] * 5]))
 

@@ -11,7 +11,6 @@ from steelyard.displays import (
     ValueCurveDisplay,
     WaterfallDisplay,
     WeightBarsDisplay,
-    WeightHeatmapDisplay,
 )
 from steelyard.displays.pair_maps import short_numbers
 from steelyard.exceptions import ParameterError
@@ -152,7 +151,6 @@ def test_other_pictures_take_models_with_pairs(fitted):
         assert display.ax_.patches[-1].get_width() == pytest.approx(total, abs=1e-9)
     names = clf.explain_global().attributes
     assert sorted(WeightBarsDisplay.from_estimator(clf).names) == sorted(names)
-    assert sorted(WeightHeatmapDisplay.from_estimator(clf).names) == sorted(names)
     with pytest.raises(ParameterError, match="PairHeatmapDisplay"):
         ValueCurveDisplay.from_estimator(clf, 3)
     with pytest.raises(ParameterError, match="ValueCurveDisplay"):

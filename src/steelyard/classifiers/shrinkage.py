@@ -266,17 +266,6 @@ class ShrinkageNB(KeepsRows, SolvedNB):
             chosen = replace(chosen, by_pair=pair["strength"])
         return chosen
 
-    def _fitted_recipe(self) -> Recipe:
-        weighting = self._chosen().weighting(float(self.intercept))
-        return replace(self._recipe(), weighting=weighting)
-
-    def _fitted_training(
-        self, recipe: Recipe, X: Any, y: Any, sample_weight: Any
-    ) -> TrainingSet:
-        training = super()._fitted_training(recipe, X, y, sample_weight)
-        pairs = [f.sides for f in self.encoder_.schema_.features if f.sides]
-        return training.with_pairs((a, b) for a, b in pairs)
-
     def _grid(self) -> tuple[Strengths, ...]:
         """Return the strengths to choose from; a single one needs no choice."""
         if not isinstance(self.strength, str):

@@ -104,16 +104,6 @@ class SolvedNB(StandardNB):
         """Learn weights from encoded rows."""
         return fit_weights(recipe, training)
 
-    def _fitted_training(
-        self, recipe: Recipe, X: Any, y: Any, sample_weight: Any
-    ) -> TrainingSet:
-        """Return training rows as the fit saw them."""
-        return recipe.encode(X, y, sample_weight, self)
-
-    def _fitted_recipe(self) -> Recipe:
-        """Return the recipe with what a fit has chosen."""
-        return self._recipe()
-
 
 class WeightedNB(SolvedNB):
     r"""Naive Bayes with learned weights: any weighting, loss, penalty and bounds.

@@ -6,20 +6,16 @@ from steelyard._common import names_of
 
 if TYPE_CHECKING:
     from steelyard.displays.contributions import *  # noqa: F403
-    from steelyard.displays.fits import *  # noqa: F403
     from steelyard.displays.nomogram import *  # noqa: F403
     from steelyard.displays.pair_maps import *  # noqa: F403
     from steelyard.displays.probabilities import *  # noqa: F403
     from steelyard.displays.weight_bars import *  # noqa: F403
 
-_OF_FITS = "RegularizationPathDisplay SolverTraceDisplay StrengthPathDisplay WeightPath"
-
 __getattr__, __all__ = names_of(
     "steelyard.displays",
     contributions="ValueCurveDisplay WaterfallDisplay",
-    fits=f"{_OF_FITS} regularization_path",
     nomogram="NomogramDisplay",
     pair_maps="PairHeatmapDisplay",
     probabilities="ROCDisplay ReliabilityDisplay",
-    weight_bars="WeightBarsDisplay WeightHeatmapDisplay",
+    weight_bars="WeightBarsDisplay",
 )

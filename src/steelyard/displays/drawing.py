@@ -134,11 +134,6 @@ def headline(ax: Any, text: str, size: float = 10) -> None:
     ax.set_title(text, fontsize=size, loc="left")
 
 
-def horizontal_grid(ax: Any) -> None:
-    """Draw pale lines at the ticks of the vertical axis."""
-    ax.grid(axis="y", color=PALE, linewidth=0.6)
-
-
 def mark(ax: Any, text: str, at: Any, shift: tuple[int, int], **options: Any) -> None:
     """Write beside a point, so many typographic points away."""
     ax.annotate(text, at, shift, textcoords="offset points", **options)

@@ -1,4 +1,4 @@
-"""Learned weights as bars, and as a map of classes and attributes."""
+"""Learned weights as bars."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats
 from steelyard.displays import drawing as draw
 from steelyard.exceptions import ParameterError
-from steelyard.explain.intervals import WeightIntervals
 from steelyard.explain.overall import explain_global
 from steelyard.explain.views import in_words
-
-# A map of more cells than this has no numbers in it.
-_MAX_NUMBERS = 300
+from steelyard.explain.weight_intervals import WeightIntervals
 
 
 @dataclass(eq=False, repr=False)
@@ -121,7 +117,7 @@ class WeightBarsDisplay(draw.Display):
             names = [", ".join(map(str, at)) for at in np.ndindex(shape)]
         arrays = (intervals.estimate, intervals.low, intervals.high)
         estimate, low, high = (array[name].ravel() for array in arrays)
-        title = f"weight, {100 * intervals.level:g} % intervals by {intervals.method}"
+        title = f"weight, {100 * intervals.level:g} % bootstrap intervals"
         return cls(names, estimate, low, high, title, max_attributes).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
@@ -143,91 +139,3 @@ class WeightBarsDisplay(draw.Display):
         ax.set_xlabel(self.title)
         ax.tick_params(axis="y", length=0)
         draw.bare(ax, "top", "right", "left")
-
-
-@dataclass(eq=False, repr=False)
-class WeightHeatmapDisplay(draw.Display):
-    """A map of attributes and classes: weights, or importance.
-
-    Parameters
-    ----------
-    names : list of str
-        Attributes, from top to bottom.
-    classes : ndarray of shape (K,)
-        Classes, from left to right.
-    values : ndarray of shape (K, d)
-        What is drawn.
-    title : str, default="weight"
-        What the numbers are.
-
-    Examples
-    --------
-    >>> from steelyard.displays import WeightHeatmapDisplay
-    >>> from steelyard import ClassAttributeWeightedNB
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> clf = ClassAttributeWeightedNB().fit(X, y)
-    >>> display = WeightHeatmapDisplay.from_estimator(clf)
-    """
-
-    names: list[str]
-    classes: NDArray[Any]
-    values: Floats
-    title: str = "weight"
-
-    @classmethod
-    def from_estimator(
-        cls, clf: Any, *, max_attributes: int = 60, ax: Any = None
-    ) -> WeightHeatmapDisplay:
-        """Draw class-attribute weights; importance by class where there are none.
-
-        That is so where a column is seen in several ways, too.
-
-        Parameters
-        ----------
-        clf : BaseNB
-            A fitted classifier.
-        max_attributes : int, default=60
-            How many attributes to draw, the most important ones.
-        """
-        whole = explain_global(clf)
-        values = whole.weights.get("class_attribute_weights_")
-        names, order, title = whole.view_names, whole.weighted_views, "weight"
-        if values is None or np.ndim(values) != 2 or not whole.has_one_view:
-            title = "importance for a class"
-            names, order = whole.attributes, whole.order.tolist()
-            if whole.class_importance is None:
-                raise ParameterError(
-                    f"{type(clf).__name__} has neither weights nor importance by "
-                    "class. Use WeightBarsDisplay, or draw its parts."
-                )
-            values = whole.class_importance.T
-        order = order[:max_attributes]
-        shown = np.asarray(values)[:, order]
-        return cls([names[j] for j in order], whole.classes, shown, title).plot(ax=ax)
-
-    def _draw(self, ax: Any) -> None:
-        k, d = self.values.shape
-        ax = self._axes(ax, 4.2 + 0.38 * k, 1.8 + 0.22 * d)
-        least = min(0.0, float(self.values.min()))
-        image = ax.imshow(self.values.T, aspect="auto", cmap="YlGn", vmin=least)
-        labels = [draw.label(c, 28) for c in self.classes]
-        slanted = {"rotation": 60, "ha": "left", "rotation_mode": "anchor"}
-        is_long = max(map(len, labels)) > 6 or k > 8
-        ax.set_xticks(np.arange(k), labels, **(slanted if is_long else {}))
-        ax.xaxis.tick_top()
-        ax.set_yticks(np.arange(d), [draw.label(n, 40) for n in self.names])
-        ax.tick_params(length=0)
-        if k * d <= _MAX_NUMBERS:
-            self._write_numbers(ax)
-        ax.figure.colorbar(image, ax=ax, label=self.title, shrink=0.6)
-        draw.bare(ax, "top", "right", "left", "bottom")
-
-    def _write_numbers(self, ax: Any) -> None:
-        """Write the numbers into the map, white where it is dark."""
-        digits = 2 if len(self.values) <= 8 else 1
-        dark = 0.6 * float(self.values.max())
-        style = {"ha": "center", "va": "center", "fontsize": 6.5}
-        for (c, j), value in np.ndenumerate(self.values):
-            colour = "white" if value > dark else draw.INK
-            ax.text(c, j, f"{value:.{digits}f}", color=colour, **style)

@@ -10,22 +10,22 @@ from steelyard._common import names_of
 
 if TYPE_CHECKING:
     from steelyard.explain.counterfactual import *  # noqa: F403
-    from steelyard.explain.intervals import *  # noqa: F403
     from steelyard.explain.local import *  # noqa: F403
     from steelyard.explain.overall import *  # noqa: F403
     from steelyard.explain.page import *  # noqa: F403
     from steelyard.explain.reasons import *  # noqa: F403
     from steelyard.explain.row_cells import *  # noqa: F403
     from steelyard.explain.value_tables import *  # noqa: F403
+    from steelyard.explain.weight_intervals import *  # noqa: F403
 
 __getattr__, __all__ = names_of(
     "steelyard.explain",
     counterfactual="Change Counterfactual",
-    intervals="EvidenceIntervals WeightIntervals explain_weights",
     local="LocalExplanation explain_local",
     overall="GlobalExplanation explain_global",
     page="Page page_text to_html",
     reasons="column_importance",
     value_tables="AttributeTable",
+    weight_intervals="WeightIntervals explain_weights",
     row_cells="Evidence EvidenceItem",
 )

@@ -41,40 +41,6 @@ def test_bootstrap_of_one_row_drawn_each_time_has_no_width():
     np.testing.assert_allclose(spread, 0.0, atol=1e-12)
 
 
-def test_laplace_is_the_inverse_hessian_by_finite_differences(two):
-    X, y = two
-    clf = sy.WeightedNB(bounds=None, lam=2.0, tol=1e-12).fit(X, y)
-    found = explain_weights(clf, X, y, method="laplace", level=0.6826894921370859)
-    name = "attribute_weights_"
-    np.testing.assert_allclose(found.estimate[name], clf.attribute_weights_, atol=1e-6)
-    from steelyard.explain.intervals.laplace import solved
-
-    found_again = solved(clf, X, y, None)
-    problem, w, h = found_again.problem, found_again.weights, 1e-5
-    hessian = np.array(
-        [
-            (problem.objective(w + h * e)[1] - problem.objective(w - h * e)[1])
-            / (2 * h)
-            for e in np.eye(len(w))
-        ]
-    )
-    expected = np.sqrt(np.diag(np.linalg.inv(hessian)))
-    np.testing.assert_allclose(found.high[name] - w, expected, rtol=1e-4)
-
-
-def test_laplace_knows_value_weights_and_bounds(two):
-    X, y = two
-    clf = sy.ValueWeightedNB(loss="log", lam=1.0).fit(X, y)
-    found = explain_weights(clf, X, y, method="laplace")
-    values = found.estimate["value_weights_"]
-    assert values.shape[0] == 2
-    low, high = found.low["value_weights_"], found.high["value_weights_"]
-    assert (low >= 0).all() and (high <= 1).all()
-    held = found.at_bound["value_weights_"]
-    np.testing.assert_array_equal(low[held], high[held])
-    assert (low[~held] < high[~held]).all()
-
-
 def test_every_class_is_in_every_bootstrap_sample():
     X = pd.DataFrame({"a": list("xyxyxyxyz"), "b": list("uuvvuuvvw")})
     y = [0, 1, 0, 1, 0, 1, 0, 1, 2]
@@ -83,29 +49,17 @@ def test_every_class_is_in_every_bootstrap_sample():
     assert found.samples["attribute_weights_"].shape == (10, 2)
 
 
-def test_laplace_refuses_other_rows_than_those_of_the_fit(two):
-    X, y = two
-    clf = sy.WeightedNB(bounds=None, lam=1.0).fit(X[:150], y[:150])
-    with pytest.raises(ParameterError, match="training data"):
-        explain_weights(clf, X, y, method="laplace")
-
-
 @pytest.mark.parametrize(
     ("acronym", "settings", "words"),
     [
         ("NB", {}, "no weights"),
-        ("CAVWNB", {}, "use method='laplace'"),
-        ("WANBIA", {"method": "laplace"}, "negative log-likelihood"),
-        ("CWNB", {"method": "laplace"}, "no Hessian"),
-        ("WANBIA", {"method": "exact"}, "'bootstrap' or 'laplace'"),
+        ("CAVWNB", {}, "weights of values change"),
         ("WANBIA", {"level": 95}, "between 0 and 1"),
         ("WANBIA", {"n_bootstrap": 1}, "at least 2"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_what_has_no_interval_is_refused_with_the_alternative(
-    acronym, settings, words, two
-):
+def test_what_has_no_interval_is_refused(acronym, settings, words, two):
     X, y = two
     clf = sy.method(acronym).fit(X, y)
     with pytest.raises(ParameterError, match=words):
