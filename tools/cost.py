@@ -32,7 +32,7 @@ STAGES = (
     ("fitting.default.strengths", "_StrengthSearch.promising_pairs", "pairs"),
     ("classifiers.shrinkage", "fit_weights", "final fit"),
     ("classifiers.shrinkage", "uncertainty_of", "uncertainty"),
-    ("classifiers.shrinkage", "ShrinkageNB._look_at", "notices"),
+    ("classifiers.base", "row_summary", "notices"),
 )
 
 

@@ -121,11 +121,11 @@ def test_a_merged_model_knows_where_numbers_lie_and_what_is_predicted():
         for X, y in (north, south)
     ]
     merged = sy.merge(*parts)
-    ends = [clf.ranges_[2] for clf in (*parts, merged)]
+    ends = [clf.training_.ranges[2] for clf in (*parts, merged)]
     assert ends[2].low == min(ends[0].low, ends[1].low)
     assert ends[2].weight == ends[0].weight + ends[1].weight
     assert merged.target_name_ == "ill"
-    assert not hasattr(merged, "row_sketch_")
+    assert merged.training_.row_hashes is None
     assert merged.check(north[0]) == []
 
 

@@ -114,8 +114,8 @@ def assert_same(found, expected, exactly):
             feature = dataclasses.replace(feature, edges=same.edges)
         assert feature == same
     assert np.array_equal(found.counts_.by_code, expected.counts_.by_code)
-    assert found.cut_points_are_exact_ is True
-    assert not hasattr(expected, "cut_points_are_exact_")
+    assert found.training_.cut_points_are_exact is True
+    assert expected.training_.cut_points_are_exact is None
     table, same = found.model_.table, expected.model_.table
     if exactly:
         assert np.array_equal(table, same)
@@ -174,9 +174,9 @@ def test_counts_are_those_of_memory_however_numbers_are_cut(numeric):
     found = sy.NaiveBayes(numeric=numeric).fit(rows, "y")
     expected = sy.NaiveBayes(numeric=numeric).fit(frame, y)
     # Cuts by MDL ask for a second reading of all numbers near them: here of all.
-    assert found.cut_points_are_exact_ == (numeric != "equal-frequency")
+    assert found.training_.cut_points_are_exact == (numeric != "equal-frequency")
     features = found.encoder_.schema_.features
-    known = 0 if found.cut_points_are_exact_ else 1
+    known = 0 if found.training_.cut_points_are_exact else 1
     assert features[known:] == expected.encoder_.schema_.features[known:]
     # Cut points may differ beyond 65,536 numbers, but what lies between them is exact.
     codes = found.encoder_.transform(frame)
@@ -192,7 +192,7 @@ def test_models_say_after_loading_whether_cut_points_are_exact(tmp_path):
     frame = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0] * 9, "y": [0, 0, 1, 1] * 9})
     clf = sy.NaiveBayes().fit(sy.scan([frame]), "y")
     clf.save(tmp_path / "m.json")
-    assert sy.load(tmp_path / "m.json").cut_points_are_exact_ is True
+    assert sy.load(tmp_path / "m.json").training_.cut_points_are_exact is True
 
 
 # ------------------------------------------------------------- failures and interrupts

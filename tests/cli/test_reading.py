@@ -52,11 +52,11 @@ def rows_of(done):
 
 
 def test_a_model_knows_how_its_file_was_read(model):
-    reading = sy.load(model()).reading_
+    reading = sy.load(model()).training_.reading
     assert reading["separator"] == ";" and reading["decimal"] == ","
     assert reading["dates"] == {"day": "dmy"} and reading["units"] == {"depth": "mm"}
     streamed = sy.NaiveBayes().fit(sy.scan(model().parent / "german.csv"), "species")
-    assert dict(streamed.reading_) | {"missing_values": 0} == reading | {
+    assert dict(streamed.training_.reading) | {"missing_values": 0} == reading | {
         "missing_values": 0
     }
 
@@ -261,9 +261,9 @@ def test_a_reading_that_cannot_be_is_refused(model, changes):
 
     path = model()
     document = json.loads(path.read_text())
-    document["content"]["fitted"]["reading_"].update(changes)
+    document["content"]["fitted"]["training_"]["reading"].update(changes)
     text = files._canonical(document["content"])
     document["checksum"] = files._checksum(document["version"], text)
     path.write_text(json.dumps(document))
-    with pytest.raises(ModelFileError, match="reading_"):
+    with pytest.raises(ModelFileError, match="reading"):
         sy.load(path)

@@ -33,8 +33,9 @@ def table(people):
 def content(path):
     """Return a model file without what whole tables and chunks alone have."""
     found = json.loads(Path(path).read_text())["content"]
-    for name in ("cut_points_are_exact_", "row_sketch_", "score_ranges_", "quality_"):
-        found["fitted"].pop(name, None)
+    record = found["fitted"]["training_"]
+    del record["cut_points_are_exact"], record["quality"]
+    del record["summary"]["row_hashes"], record["summary"]["score_ranges"]
     found["classes"].pop("dtype")
     return found
 

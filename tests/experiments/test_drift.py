@@ -200,7 +200,7 @@ def test_the_default_keeps_the_scores_of_rows_held_out():
         )
         return np.subtract(*np.quantile(odds, [0.75, 0.25]))
 
-    (kept,) = clf.score_ranges_
+    (kept,) = clf.training_.score_ranges
     # Of rows that it has seen it is surer than of others.
     held_out = kept.quartiles[2] - kept.quartiles[0]
     assert abs(held_out - spread(new)) < abs(spread(X) - spread(new))

@@ -317,7 +317,7 @@ def test_labels_of_variables_go_into_the_model_and_the_report(tmp_path, kind):
     getattr(pyreadstat, f"write_{kind}")(frame, str(path), column_labels=labels)
     options = ["--target", "y", "--method", "NB", "--no-check", "-o", str(out)]
     assert main(["fit", str(path), *options]) == 0
-    assert sy.load(out).column_labels_ == {"mass": "Body mass in g"}
+    assert sy.load(out).training_.labels == {"mass": "Body mass in g"}
 
 
 def test_the_report_shows_labels(tmp_path, capsys):

@@ -1,5 +1,7 @@
 """What a model keeps of its file: labels of columns, cells that are missing."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -43,7 +45,7 @@ def test_labels_of_spss_are_shown(spss, tmp_path):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     for clf in models(spss, tmp_path):
-        assert clf.column_labels_ == LABELS
+        assert clf.training_.labels == LABELS
         whole = clf.explain_global()
         assert "Body mass in g" in repr(whole) and "mass" in whole.attributes
         assert "Body mass in g" in whole._repr_html_()
@@ -66,12 +68,12 @@ def test_more_rows_keep_labels_and_reading(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("a;b;y\n" + "1,5;u;n\n2,5;v;y\n" * 10)
     clf = sy.NaiveBayes().fit(sy.scan(path), "y")
-    before = clf.reading_
+    before = clf.training_.reading
     assert before["decimal"] == ","
-    clf.column_labels_ = {"a": "Age"}
+    clf.training_ = dataclasses.replace(clf.training_, labels={"a": "Age"})
     clf.partial_fit(pd.DataFrame({"a": [1.5], "b": ["u"]}), ["n"])
-    assert clf.reading_ == before and clf.target_name_ == "y"
-    assert clf.column_labels_ == {"a": "Age"}
+    assert clf.training_.reading == before and clf.target_name_ == "y"
+    assert clf.training_.labels == {"a": "Age"}
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -87,7 +89,7 @@ def test_cells_that_are_missing_in_a_column_are_so_in_new_files(tmp_path, kind, 
     options = ["--missing-values", "age=-999", "-o", str(model)]
     assert main([*command, *options]) == 0
     clf = sy.load(model)
-    assert clf.reading_["missing_by_column"] == {"age": ["-999"]}
+    assert clf.training_.reading["missing_by_column"] == {"age": ["-999"]}
     for age in (-999, None):
         row = pd.DataFrame({"age": [age, 30], "b": [0.0, 1.0]})
         row.to_csv(new, index=False) if kind == "csv" else row.to_parquet(new)

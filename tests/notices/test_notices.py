@@ -1,6 +1,9 @@
 """Notices: their order, where they are shown, what files keep, and honest columns."""
 
 import json
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +15,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 import steelyard as sy
 import steelyard.persistence as files
-from steelyard.exceptions import ModelFileError
+from steelyard.exceptions import IdentifierWarning, ModelFileError
 from steelyard.experiments.evaluate import evaluate
 from steelyard.notices import arranged, in_lines, in_one_line
 
@@ -55,24 +58,28 @@ def test_files_keep_notices_and_the_sketch(tmp_path):
     clf.save(tmp_path / "m.json")
     again = sy.load(tmp_path / "m.json")
     assert again.notices_ == clf.notices_
-    assert np.array_equal(again.row_sketch_.hashes, clf.row_sketch_.hashes)
-    assert len(again.row_sketch_.hashes) == 256
+    assert np.array_equal(
+        again.training_.row_hashes.hashes, clf.training_.row_hashes.hashes
+    )
+    assert len(again.training_.row_hashes.hashes) == 256
     content = json.loads((tmp_path / "m.json").read_text())["content"]
-    assert len(json.dumps(content["fitted"]["row_sketch_"])) < 2200
+    assert (
+        len(json.dumps(content["fitted"]["training_"]["summary"]["row_hashes"])) < 2200
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("notices_", lambda v: v[0]["rows"][0].__setitem__(0, 7)),
-        ("notices_", lambda v: v[0]["columns"].__setitem__(0, "what")),
-        ("notices_", lambda v: v[0]["rows"][0].__setitem__(3, -1)),
-        ("notices_", lambda v: v[0]["rows"][0].__setitem__(2, 1.5)),
-        ("row_sketch_", lambda v: v.update(hashes="AAAA")),
-        ("row_sketch_", lambda v: v.update(hashes="?")),
-        ("row_sketch_", lambda v: v.update(hashes=v["hashes"][8:16] + v["hashes"][:8])),
-        ("row_sketch_", lambda v: v.update(repeated=2.0)),
-        ("row_sketch_", lambda v: v.update(n_hashed=v["n_rows"] + 1)),
+        ("notices", lambda v: v[0]["rows"][0].__setitem__(0, 7)),
+        ("notices", lambda v: v[0]["columns"].__setitem__(0, "what")),
+        ("notices", lambda v: v[0]["rows"][0].__setitem__(3, -1)),
+        ("notices", lambda v: v[0]["rows"][0].__setitem__(2, 1.5)),
+        ("row_hashes", lambda v: v.update(hashes="AAAA")),
+        ("row_hashes", lambda v: v.update(hashes="?")),
+        ("row_hashes", lambda v: v.update(hashes=v["hashes"][8:16] + v["hashes"][:8])),
+        ("row_hashes", lambda v: v.update(repeated=2.0)),
+        ("row_hashes", lambda v: v.update(n_hashed=v["n_rows"] + 1)),
     ],
 )
 def test_made_up_notices_are_refused(name, change, tmp_path):
@@ -80,7 +87,7 @@ def test_made_up_notices_are_refused(name, change, tmp_path):
     path = tmp_path / "m.json"
     sy.NaiveBayes().fit(X.assign(same=1.0), y).save(path)
     document = json.loads(path.read_text())
-    change(document["content"]["fitted"][name])
+    change(document["content"]["fitted"]["training_"]["summary"][name])
     text = files._canonical(document["content"])
     document["checksum"] = files._checksum(document["version"], text)
     path.write_text(json.dumps(document))
@@ -92,9 +99,9 @@ def test_the_sketch_is_of_rows_in_any_order_and_of_any_library():
     polars = pytest.importorskip("polars")
     X, y = numbers(1000)
     order = np.random.default_rng(1).permutation(1000)
-    expected = sy.NaiveBayes().fit(X, y).row_sketch_.hashes
+    expected = sy.NaiveBayes().fit(X, y).training_.row_hashes.hashes
     for other, labels in ((X.iloc[order], y[order]), (polars.from_pandas(X), y)):
-        found = sy.NaiveBayes().fit(other, labels).row_sketch_.hashes
+        found = sy.NaiveBayes().fit(other, labels).training_.row_hashes.hashes
         assert np.array_equal(found, expected)
 
 
@@ -115,7 +122,7 @@ def test_a_long_matrix_is_known_again_by_some_of_its_rows():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(9000, 3)), rng.integers(0, 2, 9000)
     clf = sy.NaiveBayes(numeric="gaussian").fit(X, y)
-    assert clf.row_sketch_.n_hashed < 9000
+    assert clf.training_.row_hashes.n_hashed < 9000
     (notice,) = clf.check(X, y)
     assert notice.kind == "seen-rows" and 7500 < notice.rows <= 9000
     assert clf.check(rng.normal(size=(9000, 3)), y) == []
@@ -136,7 +143,7 @@ def test_rows_equal_by_chance_to_those_of_a_long_matrix_are_not_said(n_rows, n_c
     X = rng.integers(0, 4, (2 * n_rows, n_columns)).astype(np.uint8)
     y = rng.integers(0, 2, len(X))
     clf = sy.NaiveBayes(categorical_features="all").fit(X[:n_rows], y[:n_rows])
-    assert clf.row_sketch_.n_hashed < n_rows
+    assert clf.training_.row_hashes.n_hashed < n_rows
     assert clf.check(X[n_rows:], y[n_rows:]) == []
 
 
@@ -170,7 +177,7 @@ def test_rows_in_chunks_have_notices_of_what_is_counted():
     expected = sy.NaiveBayes().fit(X.assign(code=y, same="x"), y).notices_
     rows = sy.scan([frame[:90], frame[90:]])
     clf = sy.NaiveBayes().fit(rows, "y")
-    assert clf.notices_ == expected and not hasattr(clf, "row_sketch_")
+    assert clf.notices_ == expected and clf.training_.row_hashes is None
     assert clf.check(rows) == [
         sy.Notice(
             "unused-column",
@@ -185,7 +192,7 @@ def test_rows_in_chunks_have_notices_of_what_is_counted():
 def test_models_of_the_first_release_check_what_they_know():
     path = Path(__file__).parents[1] / "golden" / "models-0.1" / "NB.json"
     clf = sy.load(path)
-    assert not hasattr(clf, "notices_")
+    assert clf.notices_ == []
     feature = clf.encoder_.schema_.features[0]
     assert feature.kind == "categorical"
     rows = {name: [None] for name in clf.feature_names_in_} | {feature.name: ["never"]}
@@ -215,30 +222,71 @@ def test_what_a_user_changes_after_a_fit_changes_no_notice(dtype):
     y = rng.integers(0, 2, 300)
     how = {"categorical_features": "all"} if dtype == np.uint8 else {}
     clf, other = (sy.NaiveBayes(**how).fit(X, y) for _ in range(2))
-    expected, sketch = clf.notices_, clf.row_sketch_
+    expected, sketch = clf.notices_, clf.training_.row_hashes
     assert [notice.kind for notice in expected] == ["constant"]
     X[:] = 3
     assert other.notices_ == expected
-    assert (other.row_sketch_.hashes == sketch.hashes).all()
+    assert (other.training_.row_hashes.hashes == sketch.hashes).all()
 
 
-def test_rows_are_kept_no_longer_than_until_notices_are_made():
-    import pickle
+def is_computed(clf):
+    return clf.training_.summary._compute is None
 
+
+def test_rows_are_kept_no_longer_than_until_their_summary_is_needed():
     X, y = np.arange(40.0).reshape(20, 2) % 7, np.arange(20) % 2
     clf = sy.NaiveBayes().fit(X, y)
-    assert "_to_notice" in vars(clf) and "notices_" not in vars(clf)
+    assert not is_computed(clf)
     again = pickle.loads(pickle.dumps(clf))
-    assert "_to_notice" not in vars(clf) and "_to_notice" not in vars(again)
+    assert is_computed(clf) and is_computed(again)
     assert again.notices_ == clf.notices_ == []
     with pytest.raises(AttributeError, match="no attribute 'nothing_'"):
         clf.nothing_  # noqa: B018
-    assert "_to_notice" in vars(clf.fit(X, y))
-    # Of a long matrix some rows are kept, and a long frame is looked at in the fit.
+    assert not is_computed(clf.fit(X, y))
+    # Of a long matrix some rows are kept, and a long frame is summarised in the fit.
     long, labels = np.zeros((110_000, 2)), [0, 1] * 55_000
-    assert clf.fit(long, labels)._to_notice[0].n_rows == 4_096
-    assert clf.row_sketch_.n_rows == 110_000
-    assert "_to_notice" not in vars(clf.fit(pd.DataFrame(long).add_prefix("x"), labels))
+    clf.fit(long, labels)
+    assert clf.training_.summary._compute.args[0].n_rows == 4_096
+    assert clf.training_.row_hashes.n_rows == 110_000
+    assert is_computed(clf.fit(pd.DataFrame(long).add_prefix("x"), labels))
+
+
+def test_a_fit_of_a_long_matrix_leaves_the_summary_for_later():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 5, (5_000, 50)).astype(np.uint8)
+    y = rng.integers(0, 3, 5_000)
+    clf = sy.NaiveBayes(categorical_features="all").fit(X, y)
+    assert not is_computed(clf)
+    lazy = clf.training_.summary
+    # One that is not computed yet, and threads that ask at the same time.
+    other = clf.with_prior([0.1, 0.1, 0.8])
+    assert not is_computed(clf)
+    with ThreadPoolExecutor(4) as pool:
+        found = [*pool.map(lambda _: lazy.value, range(8))]
+    assert all(value.score_ranges == found[0].score_ranges for value in found)
+    assert len(found[0].score_ranges) == 3
+    assert other.training_.score_ranges is None
+    assert other.training_.row_hashes is clf.training_.row_hashes
+
+
+@pytest.mark.parametrize("ask", [False, True])
+def test_what_was_asked_before_changes_nothing_later(ask, tmp_path):
+    X, y = numbers(200)
+    X = X.assign(name=[f"n{k}" for k in range(200)])
+    with pytest.warns(IdentifierWarning):
+        clf = sy.NaiveBayes().fit(X, y)
+    if ask:
+        assert [notice.kind for notice in clf.notices_] == ["identifier"]
+    clf.partial_fit(X[:50], y[:50])
+    assert clf.notices_ == [] and clf.training_.score_ranges is None
+    edited = sy.NaiveBayes().fit(X[["a", "b"]], y)
+    if ask:
+        assert edited.training_.score_ranges
+    copied = deepcopy(edited.edited([{"column": "a", "remove": True}]))
+    assert copied.training_.score_ranges == edited.training_.score_ranges
+    copied.save(tmp_path / "m.json")
+    again = sy.load(tmp_path / "m.json")
+    assert again.training_.score_ranges == edited.training_.score_ranges
 
 
 def _padded(kind: str):

@@ -545,7 +545,7 @@ def test_a_code_for_missing_is_cured_by_the_option_that_is_named(tmp_path, capsy
     data = read_dataset(path, target="species", missing_values=[option])
     assert data.table["mass"].isna().sum() == 12
     rows = sy.scan(path, missing_values=[option])
-    assert sy.NaiveBayes().fit(rows, "species").ranges_[2].low > 2000.0
+    assert sy.NaiveBayes().fit(rows, "species").training_.ranges[2].low > 2000.0
 
 
 def test_names_that_were_asked_for_are_not_noticed(tmp_path, capsys):

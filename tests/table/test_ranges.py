@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -82,11 +84,11 @@ def test_a_column_of_missing_cells_has_no_range():
 def test_a_fit_keeps_the_range_of_every_column_of_numbers(make, tmp_path):
     X, y = table()
     clf = make().fit(X, y)
-    assert clf.ranges_[1] is None
-    assert clf.ranges_[0] == range_of(X["age"].to_numpy())
+    assert clf.training_.ranges[1] is None
+    assert clf.training_.ranges[0] == range_of(X["age"].to_numpy())
     clf.save(tmp_path / "model.json")
     again = sy.load(tmp_path / "model.json")
-    assert again.ranges_ == clf.ranges_ == again.encoder_.ranges_
+    assert again.training_.ranges == clf.training_.ranges == again.encoder_.ranges_
 
 
 @pytest.mark.parametrize("n", [50, 9000])
@@ -101,7 +103,7 @@ def test_a_matrix_gives_the_ranges_of_its_columns(n, weights):
     expected = [range_of(column.copy(), u) for column in X.T]
     for table in (X, np.asfortranarray(X), pd.DataFrame(X)):
         clf = sy.NaiveBayes(numeric="gaussian").fit(table, y, u)
-        assert clf.ranges_ == expected
+        assert clf.training_.ranges == expected
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -118,13 +120,13 @@ def test_a_source_gives_the_same_ranges_as_the_table():
     frame = X.assign(y=y)
     parts = [frame[:100], frame[100:350], frame[350:]]
     from_parts = sy.NaiveBayes().fit(sy.scan(parts), "y")
-    assert from_parts.ranges_ == sy.NaiveBayes().fit(X, y).ranges_
+    assert from_parts.training_.ranges == sy.NaiveBayes().fit(X, y).training_.ranges
 
 
 def test_of_densities_a_source_keeps_the_ends():
     X, y = table()
     clf = sy.NaiveBayes(numeric="gaussian").fit(sy.scan([X.assign(y=y)]), "y")
-    found, whole = clf.ranges_[2], range_of(X["skew"].to_numpy())
+    found, whole = clf.training_.ranges[2], range_of(X["skew"].to_numpy())
     assert (found.low, found.high) == (whole.low, whole.high)
 
 
@@ -134,7 +136,7 @@ def test_chunks_widen_the_range(make):
     clf = make().partial_fit(X[:200], y[:200], classes=[0, 1])
     clf.partial_fit(X[200:], y[200:])
     for j, name in ((0, "age"), (2, "skew")):
-        whole, found = range_of(X[name].to_numpy()), clf.ranges_[j]
+        whole, found = range_of(X[name].to_numpy()), clf.training_.ranges[j]
         assert (found.low, found.high) == (whole.low, whole.high)
         assert found.weight == whole.weight
         assert sum(found.histogram) == pytest.approx(1.0)
@@ -173,5 +175,5 @@ def test_a_model_without_ranges_is_explained_by_its_densities():
     X, y = table()
     views = ("linear", "mdl", "equal-frequency")
     clf = sy.ShrinkageNB(strength=(2.5, 10.0, 2.5), numeric=views).fit(X, y)
-    del clf.ranges_
+    clf.training_ = dataclasses.replace(clf.training_, ranges=None)
     assert clf.explain_global().table("age").points[0] < 21.0

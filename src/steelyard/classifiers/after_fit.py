@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from steelyard.io.scanning import Scan
     from steelyard.notices import Notice
     from steelyard.notices.check import NewRows
+    from steelyard.notices.record import TrainingRecord
     from steelyard.table.encoder import TableEncoder
 
 # What a model is asked by each way to predict.
@@ -44,6 +45,7 @@ class FittedNB:
     if TYPE_CHECKING:
         model_: Any
         encoder_: TableEncoder
+        training_: TrainingRecord
         n_jobs: int | None
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -291,6 +293,11 @@ class FittedNB:
                 for chunk in source.chunks(source.features, keep=False):
                     rows.add(chunk.cells)
         return rows.notices()
+
+    @property
+    def notices_(self) -> list[Notice]:
+        """What is suspicious about the training rows, worst first."""
+        return self.training_.notices
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

@@ -27,8 +27,6 @@ __all__ = ["merge"]
 
 # Settings that decide how a model is made, and not which.
 _OF_NO_MATTER = ("n_jobs", "device", "random_state")
-# What a merged model says as its parts do, where they agree.
-_COMMON = ("target_name_", "reading_", "column_labels_")
 
 
 def merge(*models: Any) -> Any:
@@ -88,11 +86,20 @@ def merge(*models: Any) -> Any:
     training = TrainingSet(None, encoder, codes, *nobody, earlier=total)
     made = clone(first)
     made._learn_from(recipe, training, **made._from_earlier(models))
-    for name in _COMMON:
-        said = [getattr(clf, name, None) for clf in models]
-        if said[0] is not None and all(value == said[0] for value in said):
-            setattr(made, name, said[0])
+    if target_name := _common([getattr(clf, "target_name_", "") for clf in models]):
+        made.target_name_ = target_name
+    records = [clf.training_ for clf in models]
+    made.training_ = replace(
+        made.training_,
+        reading=_common([record.reading for record in records]) or {},
+        labels=_common([record.labels for record in records]) or {},
+    )
     return made
+
+
+def _common(values: Sequence[Any]) -> Any:
+    """Return what all models have, None where they differ."""
+    return values[0] if all(value == values[0] for value in values) else None
 
 
 def _check_mergeable(clf: Any) -> None:

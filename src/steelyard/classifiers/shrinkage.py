@@ -40,8 +40,7 @@ from steelyard.fitting.shapes import resolve_shapes
 from steelyard.losses import resolve_loss
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import Encoding, TrainingSet
-from steelyard.notices import arranged, shape_notices
-from steelyard.proba.counts import Counts
+from steelyard.notices import Notice, shape_notices
 from steelyard.proba.smoothing import Estimation
 from steelyard.table.frames import Table
 from steelyard.table.labels import class_places
@@ -354,13 +353,12 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         fit = replace(fit, model=model, named=named, training=training, solved=None)
         return replace(fit, held_out=choice.held_out)
 
-    def _look_at(self, training: TrainingSet, counts: Counts, n_rows: int) -> None:
-        super()._look_at(training, counts, n_rows)
-        if self.constraints:
-            has_pairs = bool(self.pairs) and not isinstance(self.pairs, (list, tuple))
-            losses = getattr(self, "shape_losses_", None)
-            found = shape_notices(list(self.constraints), has_pairs, losses)
-            self.notices_ = arranged([*self.notices_, *found])
+    def _method_notices(self) -> list[Notice]:
+        if not self.constraints:
+            return []
+        has_pairs = bool(self.pairs) and not isinstance(self.pairs, (list, tuple))
+        losses = getattr(self, "shape_losses_", None)
+        return list(shape_notices(list(self.constraints), has_pairs, losses))
 
     def _choice_so_far(self, total: float) -> Choice:
         """Return what was chosen, for as much weight as there is now."""

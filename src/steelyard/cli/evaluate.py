@@ -165,7 +165,7 @@ def _find_target(clf: Any, path: str, arguments: argparse.Namespace) -> str:
 
     fits = []
     if path != "-":
-        like = getattr(clf, "reading_", {})
+        like = clf.training_.reading
         reader = open_files(path, like=like, **options.reading_of(arguments))
         others = [n for n in reader.names if n not in clf.feature_names_in_]
         table = whole_table(reader, others)
@@ -324,7 +324,7 @@ def _target_of_model(clf: Any, arguments: argparse.Namespace) -> str | None:
     target = getattr(clf, "target_name_", None)
     if target is None or "-" in arguments.data:
         return None
-    like = getattr(clf, "reading_", {})
+    like = clf.training_.reading
     reader = open_files(arguments.data, like=like, **options.reading_of(arguments))
     if target not in reader.names:
         return None

@@ -9,6 +9,7 @@ import argparse
 import sys
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 from time import perf_counter, process_time
 from typing import Any
@@ -70,12 +71,13 @@ def run(arguments: argparse.Namespace) -> None:
         # A notice says the same.
         warnings.simplefilter("ignore", IdentifierWarning)
         found = learn(clf, method, arguments)
-    clf.notices_ = [
+    # Names that look like numbers were asked for.
+    notices = [
         notice
         for notice in clf.notices_
-        # Names that look like numbers were asked for.
         if notice.kind != "digits" or notice.column not in arguments.categorical
     ]
+    clf.training_ = clf.training_.with_notices(notices)
     with output.writing(arguments.output, arguments.force) as path:
         clf.save(path)
     dates = dates_in(clf.encoder_.schema_.features)
@@ -86,10 +88,10 @@ def run(arguments: argparse.Namespace) -> None:
         "columns": len({dates.get(name, name) for name in clf.feature_names_in_}),
         "classes": clf.classes_,
         "strongest": _strongest(clf),
-        "notices": [notice.to_dict() for notice in clf.notices_],
+        "notices": [notice.to_dict() for notice in notices],
         **_selection(clf),
     }
-    lines = in_lines(clf.notices_)
+    lines = in_lines(notices)
     output.present(arguments, lambda: summary, lambda: _show(summary, lines))
 
 
@@ -128,16 +130,15 @@ def _fit_table(clf: Any, method: str, arguments: argparse.Namespace) -> dict[str
     with watching(f"Fitting {method}", sys.stderr.isatty(), stays=False):
         clf.fit(data.table, data.target, sample_weight=weights)
     clf.target_name_ = data.target_name
-    if data.reading:
-        clf.reading_ = data.reading
-    if data.labels:
-        clf.column_labels_ = dict(data.labels)
+    read = {"reading": data.reading or {}, "labels": dict(data.labels)}
+    record = replace(clf.training_, **read)
     seconds, work = perf_counter() - start, process_time() - start_work
     found = None
     if not arguments.no_check:
         found = _cross_validated(clf, data, weights, work)
     if found is not None:
-        clf.quality_ = [{**found, "date": date.today().isoformat()}]
+        record = replace(record, quality=[{**found, "date": date.today().isoformat()}])
+    clf.training_ = record
     return {
         "target": data.target_name,
         "rows": len(data),

@@ -200,7 +200,7 @@ def rows_for(
     from steelyard.io.kinds import Recast
     from steelyard.io.recognise import open_files
 
-    like = getattr(clf, "reading_", {})
+    like = clf.training_.reading
     reader = open_files(paths, once=True, like=like, **reading_of(arguments))
     schema = clf.encoder_.schema_
     expected = _expected(schema, reader.names)

@@ -113,8 +113,8 @@ def _scorer(path: str) -> tuple[Scorer, dict[str, Any], list[ColumnCheck]]:
     is_text = all(isinstance(label, str) for label in classes.values)
     _need(is_text or classes.dtype in ("bool", "int64", "int32"))
     _need(model.schema.names is not None)
-    like = checked.attributes.get("reading_", {})
-    counts, ranges = checked.attributes["counts_"], checked.attributes.get("ranges_")
+    training, counts = checked.attributes["training_"], checked.attributes["counts_"]
+    like, ranges = training.reading, training.ranges
     known = counts.by_class.flat, counts.by_code.flat
     checks = column_checks(model.schema, ranges, *known)
     checks = [check for check in checks if not check.feature.left_out]

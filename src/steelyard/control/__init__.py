@@ -168,7 +168,7 @@ def scorecard_of(
     if X is None and y is not None:
         raise ParameterError("Labels `y` need their rows: give `X` as well.")
     if X is None:
-        codes = made_rows(schema, clf.counts_, getattr(clf, "ranges_", None))
+        codes = made_rows(schema, clf.counts_, clf.training_.ranges)
     else:
         codes = clf._encode(X)
     labels = None if y is None else known_labels(y, clf.classes_)

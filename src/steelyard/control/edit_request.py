@@ -117,7 +117,7 @@ def middles_of(clf: Any, model: NBModel, j: int) -> Floats:
         return np.arange(feature.n_values, dtype=np.float64)
     edges = np.array(feature.edges, dtype=np.float64)
     numbers = typical_numbers(edges)
-    ranges = getattr(clf, "ranges_", None)
+    ranges = clf.training_.ranges
     where = None if ranges is None else ranges[model.schema.columns[j]]
     if where is not None and len(edges):
         if where.low <= edges[0]:

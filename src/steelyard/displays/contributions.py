@@ -31,7 +31,7 @@ _Bands = list[tuple[Floats, Floats, str]]
 class ValueCurveDisplay(draw.Display):
     """Evidence over the values of one attribute, above bars of their counts.
 
-    Of numbers the bars are a histogram, if the model keeps one (``ranges_``).
+    Of numbers the bars are a histogram, if the model keeps one (``training_.ranges``).
 
     Parameters
     ----------

@@ -132,8 +132,8 @@ class DriftWatch:
         counts = getattr(clf, "counts_", None)
         same = counts is not None and counts.schema == self._schema
         self._before: Counts | None = counts if same else None
-        self._ranges = getattr(clf, "ranges_", None) or [None] * self._schema.n_columns
-        self._scores: list[NumberRange] | None = getattr(clf, "score_ranges_", None)
+        self._ranges = clf.training_.ranges or [None] * self._schema.n_columns
+        self._scores: list[NumberRange] | None = clf.training_.score_ranges
         self._views = [self._view(j) for j in range(self._schema.n_columns)]
         self._by_bars = [self._has_bars(j) for j in range(self._schema.n_columns)]
         self._places = {str(c): k for k, c in enumerate(clf.classes_.tolist())}

@@ -344,7 +344,7 @@ def explain_local(
     cells = RowCells.of(codes)
     named = describe_cells(cells, clf.encoder_.match(as_table(X, clf)))
     found = _explain(model, clf, cells, named)
-    titles = getattr(clf, "column_labels_", {})
+    titles = clf.training_.labels
     changed = tuple(dict.fromkeys(e.attribute for e in getattr(clf, "edits_", ())))
     rates = base_rates_of(clf, model)
     found = replace(found, base_rates=rates, titles=titles, edited=changed)
@@ -394,5 +394,5 @@ def _explain(
         neighbours=neighbours_of(model, codes),
         model=model,
         cells=cells,
-        ranges=getattr(clf, "ranges_", None),
+        ranges=clf.training_.ranges,
     )

@@ -265,12 +265,12 @@ def explain_global(clf: BaseNB, X: Any = None) -> GlobalExplanation:
     model = model_of(clf)
     rows = None if X is None else explain_local(clf, X)
     counts = getattr(clf, "counts_", None)
-    ranges = getattr(clf, "ranges_", None)
+    ranges = clf.training_.ranges
     weights = learned_weights(clf)
     kept = None if hasattr(clf, "edits_") else getattr(clf, "uncertainty_", None)
     made = _explain(model, counts, type(clf).__name__, weights, rows, ranges, kept)
     edits = tuple(getattr(clf, "edits_", ()))
-    titles = getattr(clf, "column_labels_", {})
+    titles = clf.training_.labels
     made = replace(made, base_rates=base_rates_of(clf, model), titles=titles)
     names = made.attributes
     left_out = tuple(names[j] for j in clf.encoder_.schema_.left_out)

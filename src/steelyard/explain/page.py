@@ -230,7 +230,7 @@ def _about(clf: BaseNB, data: dict[str, Any], words: Words) -> str:
     if counts is not None:
         rows = words(" of {n} rows", n=f"{float(counts.by_class.sum()):,.10g}")
     learned = words("{method}, learned from {n} columns", method=method, n=n_columns)
-    notices = getattr(clf, "notices_", [])
+    notices = clf.notices_
     aside = [notice for notice in notices if notice.done == "left out"]
     lines = in_lines([notice for notice in notices if notice not in aside])
     n_aside = len(clf.encoder_.schema_.left_out)
@@ -289,9 +289,9 @@ def page_data(
     plain = model.first_sum()
     assert plain is not None
     whole = explain_global(clf)
-    ranges = range_by_column(model.schema, getattr(clf, "ranges_", None))
+    ranges = range_by_column(model.schema, clf.training_.ranges)
     columns = zip(views_of(model.schema), plan.attributes, ranges, strict=True)
-    titles = getattr(clf, "column_labels_", {})
+    titles: Mapping[Any, Any] = clf.training_.labels
     attributes = [
         {"name": name, **control_of(plain, views, plan, where)}
         for views, name, where in columns

@@ -184,7 +184,7 @@ def add_card(data: dict[str, Any], card: Mapping[str, Any], words: Words) -> Non
 def trust_line(clf: BaseNB, card: Mapping[str, Any], words: Words) -> str:
     """Say how good the model is, of how many rows, from when and whom, and what for."""
     counts = getattr(clf, "counts_", None)
-    check = next(iter(getattr(clf, "quality_", ())), None)
+    check = next(iter(clf.training_.quality), None)
     rows = None if counts is None else float(counts.by_class.sum())
     parts = [card.get("quality") or _quality(check, words)]
     if rows is not None:

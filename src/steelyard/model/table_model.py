@@ -370,27 +370,34 @@ def log_odds(proba: Floats) -> Floats:
     return np.asarray(np.clip(np.log(p) - np.log1p(-p), -_MOST_ODDS, _MOST_ODDS))
 
 
-def score_ranges(
-    model: Any, training: TrainingSet, held_out: tuple[Floats, Floats] | None
+def held_out_ranges(
+    training: TrainingSet, held_out: tuple[Floats, Floats] | None
 ) -> list[NumberRange] | None:
-    """Return where the log-odds of training rows lie, None where that is not known.
+    """Return where the log-odds of rows are that a model was not learned from.
 
-    Those of rows that were held out, with their weights, are best: a model is more sure
-    of the rows that it has learned from. Otherwise they are of up to 4,096 rows, evenly
-    spaced. Nothing is known of rows that were only counted, and of a model that looks
-    for its neighbours among them.
+    They are better than those of its own rows, of which a model is more sure. None
+    where no rows were held out, and of posteriors with other class weights.
+    """
+    if held_out is None or training.earlier is not None:
+        return None
+    return None if training.class_factors is not None else _score_ranges(*held_out)
+
+
+def sampled_ranges(model: Any, training: TrainingSet) -> list[NumberRange] | None:
+    """Return where the log-odds of up to 4,096 evenly spaced training rows are.
+
+    Nothing is known of rows that were only counted, and of a model that looks for its
+    neighbours among them.
     """
     if training.earlier is not None or getattr(model, "is_lazy", True):
         return None
-    weights: Floats | None
-    if held_out is None or training.class_factors is not None:
-        # No number for each row of a table that does not fit in memory.
-        some = training.sample
-        # In NumPy: a fit of few rows is not to wait for a compiler.
-        scores = model.scores(some.codes, training.n_jobs)
-        proba = softmax(getattr(model, "link_scale", 1.0) * scores)
-        weights = some.sample_weight
-    else:
-        proba, weights = held_out
+    some = training.sample
+    # In NumPy: a fit of few rows is not to wait for a compiler.
+    scores = model.scores(some.codes, training.n_jobs)
+    proba = softmax(getattr(model, "link_scale", 1.0) * scores)
+    return _score_ranges(proba, some.sample_weight)
+
+
+def _score_ranges(proba: Floats, weights: Floats | None) -> list[NumberRange] | None:
     ranges = [range_of(scores, weights) for scores in log_odds(proba).T]
     return [found for found in ranges if found is not None] or None

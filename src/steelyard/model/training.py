@@ -25,8 +25,9 @@ from steelyard.table.labels import class_factors, class_places, class_totals
 from steelyard.table.schema import Side, TableSchema
 from steelyard.table.summary.whole_column import evenly
 
-# Of tables up to so many cells, a copy may be kept until somebody asks.
-_FEW_CELLS = 200_000
+# Tables up to so many cells may be copied and kept until their summary is needed, and
+# of a longer matrix a sample of up to so many.
+_MAX_KEPT_CELLS, _MAX_SAMPLED_CELLS = 200_000, 1_000_000
 SAMPLE = 4_096
 """Rows of a long table that stand for all of them where they are counted."""
 
@@ -324,8 +325,8 @@ class TrainingSet:
         table = self.table
         if not isinstance(table, Table) or not self.place.is_here:
             return None
-        if self.n_rows * table.n_columns > _FEW_CELLS:
-            if table.matrix is None or SAMPLE * table.n_columns > _FEW_CELLS:
+        if self.n_rows * table.n_columns > _MAX_KEPT_CELLS:
+            if table.matrix is None or SAMPLE * table.n_columns > _MAX_SAMPLED_CELLS:
                 return None
             return replace(self.sample, table=table.take(evenly(self.n_rows, SAMPLE)))
         if table.matrix is None:

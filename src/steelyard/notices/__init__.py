@@ -3,7 +3,7 @@
 Here are the one kind of object, how lists of them are put in order, and the rules for
 new rows, with the standard library alone. ``check`` reads tables for them, and has
 hashes of rows; ``training`` and ``training_look`` have the rules at fit, from what is
-counted already.
+counted already. ``record`` has what a model keeps of its training rows.
 """
 
 from __future__ import annotations

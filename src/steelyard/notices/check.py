@@ -175,15 +175,15 @@ class NewRows:
         # Codes of a method that selects columns may be others than those counted.
         if counts is not None and counts.schema.n_codes == schema.n_codes:
             totals, by_code = counts.by_class.tolist(), counts.by_code.ravel().tolist()
-        ranges = getattr(fitted, "ranges_", None)
-        self.columns = column_checks(schema, ranges, totals, by_code)
+        training = fitted.training_
+        self.columns = column_checks(schema, training.ranges, totals, by_code)
         classes = fitted.classes_.tolist()
         self._classes = {
             *classes,
             *map(str, classes),
             *(str(c).strip() for c in classes),
         }
-        self._sketch: RowHashes | None = getattr(fitted, "row_sketch_", None)
+        self._sketch: RowHashes | None = training.row_hashes
         self._others: dict[Notice, None] = {}
         self._n_rows = self._n_below = self._n_found = 0
         self._hashes: list[Any] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain, compress
 from typing import Any
 
@@ -47,14 +47,14 @@ _REPEATED, _MEASURE, _BY_CHANCE = 0.05, 0.05, 5.0
 
 
 def notices_at_fit(
-    training: TrainingSet, counts: Counts, n_rows: int
+    training: TrainingSet, counts: Counts, n_rows: int, suspects: Mapping[int, str]
 ) -> tuple[list[Notice], RowHashes | None]:
     """Return what is odd about training rows, worst first, and a sketch of the rows.
 
     There is no sketch of rows that are not in memory. Those of a long matrix may be
     some of its ``n_rows``.
     """
-    look = TrainingLook(training, counts, n_rows)
+    look = TrainingLook(training, counts, n_rows, suspects)
     notices = [*_class_notices(look), *column_notices_at_fit(look), *_leaks(look)]
     if look.table is None:
         return arranged(notices), None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -36,6 +36,9 @@ class TrainingLook:
     counts: Counts
     n_table: int
     """Rows of the whole table."""
+
+    suspects: Mapping[int, str]
+    """Columns that look like identifiers, and why."""
 
     _numbers: dict[int, Floats] = field(default_factory=dict)
 
@@ -180,7 +183,7 @@ def column_notices_at_fit(look: TrainingLook) -> Iterator[Notice]:
         is_plain = feature.kind == "categorical" and feature.cells != "text"
         if is_plain and is_known[views[0]] and not feature.missing_is_value:
             continue
-        if suspect := look.training.encoder.suspects.get(column):
+        if suspect := look.suspects.get(column):
             yield _identifier(look, name, suspect, feature.left_out)
         elif feature.kind == "categorical":
             yield from _of_categories(look, name, feature, views[0])

@@ -133,11 +133,13 @@ def load_fitted(path: str | PathLike[str]) -> Any:
     if checked.estimator == "SPSSNaiveBayes":
         return load(path)
     from steelyard.classifiers.after_fit import LoadedModel
+    from steelyard.notices.record import TrainingRecord
 
     sizes = Sizes(checked.model.schema, checked.classes.to_array())
     model = build_model(checked.model, sizes)
     sizes = Sizes.of(model)
-    found = {
+    found: dict[str, Any] = {"training_": TrainingRecord}
+    found |= {
         name: partial(ATTRIBUTES[name].build, value, sizes)
         for name, value in checked.attributes.items()
     }

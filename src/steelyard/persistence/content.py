@@ -16,6 +16,7 @@ from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.instances import INSTANCES
 from steelyard.losses import LOSSES
+from steelyard.notices.record import TrainingRecord
 from steelyard.persistence import read_content
 from steelyard.persistence.codec import Sizes, build_fields
 from steelyard.persistence.declarations import Catalogue, Declaration, changes_of
@@ -80,11 +81,12 @@ def estimator_from(content: Any) -> BaseNB:
         if schema.names is not None:
             owner.feature_names_in_ = np.asarray(schema.names, dtype=object)
     estimator.encoder_.schema_ = schema
-    estimator.model_ = model
+    estimator.model_, estimator.training_ = model, TrainingRecord()
     for key, value in attributes.items():
         setattr(estimator, key, value)
-    if "ranges_" in attributes:
-        estimator.encoder_.ranges_ = attributes["ranges_"]
+    ranges = estimator.training_.ranges
+    if ranges is not None:
+        estimator.encoder_.ranges_ = ranges
     return estimator
 
 

@@ -31,7 +31,7 @@ from steelyard.persistence.records import (
     EDITS,
     KEPT,
     RANGES,
-    ROW_SKETCH,
+    ROW_HASHES,
     SCORE_RANGES,
     UNCERTAINTY,
 )
@@ -179,6 +179,8 @@ def _read_notices(reader: ObjectReader, key: str, sizes: Sizes) -> Records:
 
 def _read_reading(reader: ObjectReader, key: str, sizes: Sizes) -> dict[str, Any]:
     inner = reader.inner(key)
+    if not reader.get(key):
+        return {}
     found: dict[str, Any] = {"missing_values": inner.items("missing_values")}
     # A spreadsheet has no marks.
     if inner.has("separator"):
@@ -211,12 +213,50 @@ def _read_texts(
 
 _RECORDS = Field(_records, _read_records)
 
+_SUMMARY: dict[str, Field] = {
+    "notices": Field(
+        lambda notices: _records([vars(notice) for notice in notices]),
+        _read_notices,
+        lambda notices, sizes: [Notice(**found) for found in notices],
+    ),
+    "row_hashes": ROW_HASHES.or_null(),
+    "score_ranges": SCORE_RANGES.or_null(),
+}
+_RECORD: dict[str, Field] = {
+    "reading": Field(
+        lambda reading: {
+            **reading,
+            **({"missing_values": [*reading["missing_values"]]} if reading else {}),
+        },
+        _read_reading,
+    ),
+    "labels": Field(dict, lambda reader, key, sizes: _read_texts(reader, key)),
+    "ranges": RANGES.or_null(),
+    "cut_points_are_exact": Field(
+        bool, lambda reader, key, sizes: reader.flag(key)
+    ).or_null(),
+    "quality": _RECORDS,
+    "summary": codec.record(_SUMMARY, codec.object_of("notices.record.RowSummary")),
+}
+
+
+def _training_record(sizes: Sizes, summary: Any, **values: Any) -> Any:
+    lazy = codec.class_of("notices.record.LazySummary").of(summary)
+    return codec.class_of("notices.record.TrainingRecord")(**values, summary=lazy)
+
+
+_TRAINING = codec.record(
+    _RECORD,
+    _training_record,
+    lambda record: {**vars(record), "summary": record.summary.value},
+)
+
 # All fitted attributes that any classifier has, beside model and encoder.
 ATTRIBUTES: dict[str, Field] = {
     "counts_": COUNTS,
+    "training_": _TRAINING,
     "class_count_": codec.numbers("k", 0.0),
     "class_log_prior_": codec.logs(),
-    "cut_points_are_exact_": Field(bool, lambda reader, key, sizes: reader.flag(key)),
     "attribute_weights_": codec.weights("pd"),
     "class_attribute_weights_": codec.weights("pcd"),
     # A density has no values, and so no effects.
@@ -248,23 +288,9 @@ ATTRIBUTES: dict[str, Field] = {
         )(records),
     ),
     "search_end_": codec.word(SEARCH_ENDS),
-    "ranges_": RANGES,
-    "score_ranges_": SCORE_RANGES,
-    "notices_": Field(
-        lambda notices: _records([vars(notice) for notice in notices]),
-        _read_notices,
-        lambda notices, sizes: [Notice(**found) for found in notices],
-    ),
     "edits_": EDITS,
     "kept_rows_": KEPT,
     "uncertainty_": UNCERTAINTY,
-    "quality_": _RECORDS,
-    "row_sketch_": ROW_SKETCH,
-    "reading_": Field(
-        lambda reading: {**reading, "missing_values": [*reading["missing_values"]]},
-        _read_reading,
-    ),
-    "column_labels_": Field(dict, lambda reader, key, sizes: _read_texts(reader, key)),
     "target_name_": codec.text(),
     "parents_": Field(
         lambda parents: parents.tolist(),

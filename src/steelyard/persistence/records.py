@@ -145,7 +145,7 @@ def _check_sketch(found: Any) -> str | None:
     return "must not hash more rows than there are" if is_more else None
 
 
-ROW_SKETCH = codec.record(
+ROW_HASHES = codec.record(
     _SKETCH, codec.object_of("notices.check.RowHashes"), check=_check_sketch
 )
 

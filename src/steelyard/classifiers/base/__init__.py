@@ -6,7 +6,6 @@ transformer of what selects columns, ``prior`` gives a fitted one other priors.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self, dataclass_transform, final
 
@@ -34,22 +33,21 @@ from steelyard._common.settings import (
 from steelyard._common.threads import one_blas_thread
 from steelyard.classifiers.after_fit import FittedNB
 from steelyard.classifiers.base.prior import with_prior as _with_prior
+from steelyard.classifiers.base.summary import row_summary
 from steelyard.exceptions import warn_user
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import DEVICE, Recipe, rows_of
 from steelyard.model import RowsNeeded
 from steelyard.model.beside import Edit
-from steelyard.model.table_model import centred, score_ranges
+from steelyard.model.table_model import centred
 from steelyard.model.training import Encoding, TrainingSet
 from steelyard.notices import Notice
-from steelyard.notices.check import RowHashes
-from steelyard.notices.training import notices_at_fit
+from steelyard.notices.record import TrainingRecord
 from steelyard.proba import SMOOTHINGS, Smoothing, resolve_smoothing
 from steelyard.proba.counts import Counts
 from steelyard.proba.smoothing import Estimation
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.labels import is_measured
-from steelyard.table.summary.whole_column import NumberRange
 
 __all__ = ["DEVICE_SETTING", "BaseNB", "StandardNB"]
 
@@ -114,51 +112,16 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
     )
     model_: Any = learned("Model", "Everything needed to predict, as plain data.")
     encoder_: TableEncoder = learned("TableEncoder", "How tables become codes.")
-    ranges_: list[NumberRange | None] = learned(
-        "list of NumberRange",
-        "Ends, quartiles and a histogram of the numbers of each column, None for those "
-        "of categories; not in files of earlier releases.",
-        optional=True,
-    )
-    score_ranges_: list[NumberRange] = learned(
-        "list of NumberRange",
-        "Where the log-odds of training rows lie, of the second class of two or of "
-        "each of several, for ``drift``; not where rows were only counted, and not in "
-        "files of earlier releases.",
+    training_: TrainingRecord = learned(
+        "TrainingRecord",
+        "What the training rows were: ``reading`` of files, ``labels`` of columns, "
+        "``ranges`` of their numbers, ``quality``, ``notices``, ``row_hashes``, "
+        "``score_ranges``, ``cut_points_are_exact``.",
         optional=True,
     )
     target_name_: str = learned(
         "str",
         "Name of the target, where labels were a named series or a column of a source.",
-        optional=True,
-    )
-    notices_: list[Notice] = learned(
-        "list of Notice",
-        "What is odd about the training rows, worst first; not in files of earlier "
-        "releases.",
-        optional=True,
-    )
-    row_sketch_: RowHashes = learned(
-        "RowHashes",
-        "A few hashes of training rows, by which ``check`` knows them again; only of "
-        "rows that were in memory.",
-        optional=True,
-    )
-    reading_: Mapping[str, Any] = learned(
-        "dict",
-        "How files of text were read: separator, decimal and thousands marks, words "
-        "for missing cells, orders of dates and units by column.",
-        optional=True,
-    )
-    column_labels_: dict[str, str] = learned(
-        "dict",
-        "What columns are called in words, where a file of SPSS or Stata said so.",
-        optional=True,
-    )
-    quality_: list[dict[str, Any]] = learned(
-        "list of dict",
-        "How good predictions of held-out rows were, where ``steelyard fit`` measured "
-        "it: accuracy, log-loss, folds, rows and date.",
         optional=True,
     )
     edits_: list[Edit] = learned(
@@ -170,12 +133,6 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
     n_features_in_: int = learned("int", "Number of columns.")
     feature_names_in_: NDArray[Any] = learned(
         "ndarray of str", "Names of the columns, where the training table had any."
-    )
-    cut_points_are_exact_: bool = learned(
-        "bool",
-        "Whether cut points are those that all numbers give when sorted. Set where "
-        "rows were read in chunks; false if a column has more than 65,536 numbers.",
-        optional=True,
     )
 
     # ----------------------------------------------------------------------- learning
@@ -265,8 +222,7 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
         A fit that is refused or interrupted never comes here, and leaves an earlier
         model as it was.
         """
-        exact, target_name = training.cut_points_are_exact, training.target_name
-        reading, labels = training.reading, training.column_labels
+        rows, target_name = training, training.target_name
         training = fit.training or training
         counts = fit.counts or training.given_counts
         class_count, factors = counts.by_class, training.class_factors
@@ -282,49 +238,28 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
         weights = fit.instance_weights
         weights = None if weights is None else training.all_rows(weights)
         optional: dict[str, Any] = {
-            "ranges_": getattr(encoder, "ranges_", None),
             "feature_names_in_": getattr(encoder, "feature_names_in_", None),
-            "score_ranges_": score_ranges(fit.model, training, fit.held_out),
-            "cut_points_are_exact_": exact,
             "target_name_": target_name or None,
-            "reading_": reading or None,
-            "column_labels_": dict(labels) or None,
             "instance_weights_": weights,
         }
         known = {name: value for name, value in optional.items() if value is not None}
         for name, value in {**fit.named, **known}.items():
             setattr(self, name, value)
-        kept = training.small_copy()
-        if kept is None:
-            self._look_at(training, counts, training.n_rows)
-        else:
-            self._to_notice = kept, counts, training.n_rows
+        self.training_ = TrainingRecord(
+            reading=rows.reading,
+            labels=dict(rows.column_labels),
+            ranges=getattr(encoder, "ranges_", None),
+            cut_points_are_exact=rows.cut_points_are_exact,
+            summary=row_summary(training, fit, counts, self._method_notices()),
+        )
         if is_measured(self.classes_):
             for notice in self.notices_:
                 if notice.kind == "number-target":
                     warn_user(str(notice), UserWarning)
 
-    def _look_at(self, training: TrainingSet, counts: Counts, n_rows: int) -> None:
-        """Notice what is odd about training rows, or some of them."""
-        self.__dict__.pop("_to_notice", None)
-        self.notices_, sketch = notices_at_fit(training, counts, n_rows)
-        # The notices say it.
-        self.encoder_.__dict__.pop("suspects", None)
-        if sketch is not None:
-            self.row_sketch_ = sketch
-
-    def __getattr__(self, name: str) -> Any:
-        # Of a small table rows are looked at when somebody asks.
-        if name in ("notices_", "row_sketch_") and "_to_notice" in vars(self):
-            self._look_at(*self.__dict__.pop("_to_notice"))
-            if name in vars(self):
-                return vars(self)[name]
-        # Raises once more what was missing, or what a property had to say.
-        return object.__getattribute__(self, name)
-
-    def __getstate__(self) -> Any:
-        getattr(self, "notices_", None)
-        return super().__getstate__()
+    def _method_notices(self) -> list[Notice]:
+        """Return what a method has noticed of its own fit."""
+        return []
 
     with_prior = _with_prior
 

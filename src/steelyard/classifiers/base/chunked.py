@@ -289,8 +289,8 @@ class TakesChunks(StandardNB):
             codes,
             *(classes, labels, weights, recipe, factors),
             target_name=getattr(self, "target_name_", None),
-            reading=getattr(self, "reading_", {}),
-            column_labels=getattr(self, "column_labels_", {}),
+            reading=self.training_.reading,
+            column_labels=self.training_.labels,
         )
         if schema.is_pair.any():
             sides = [f.sides for f in schema.features if f.sides]

@@ -78,9 +78,9 @@ def with_prior(self: _Clf, prior: Any) -> _Clf:
             replace(edit, log_prior=moved(edit.log_prior)) for edit in clf.edits_
         ]
     # They were those of rows with the other shares.
-    for name in ("score_ranges_", "kept_rows_"):
-        if hasattr(made, name):
-            delattr(made, name)
+    made.training_ = clf.training_.without_scores()
+    if hasattr(made, "kept_rows_"):
+        del made.kept_rows_
     return made
 
 
