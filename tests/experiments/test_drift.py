@@ -258,7 +258,7 @@ def test_what_cannot_be_compared_is_refused(model):
         model.drift(X.assign(month=1), by="mnth")
     with pytest.raises(TableError, match="has 3 cells, and there are 400 rows"):
         model.drift(X, by=[1, 2, 3])
-    with pytest.raises(TableError, match="has 3 labels, and there are 400 rows"):
+    with pytest.raises(TableError, match="400 rows, but there are 3 labels"):
         model.drift(X, y[:3])
     with pytest.raises(TableError, match="more than 120 values"):
         model.drift(X, by=np.arange(400))

@@ -10,6 +10,7 @@ from sklearn.datasets import load_iris
 from sklearn.svm import LinearSVC
 
 import steelyard as sy
+from steelyard.displays import ReliabilityDisplay, ROCDisplay
 from steelyard.exceptions import ColumnError, ParameterError, TableError
 from steelyard.experiments.evaluate import evaluate, thresholds
 from steelyard.experiments.statistics.metrics import group_names
@@ -109,6 +110,47 @@ def test_groups_that_are_no_column_or_of_another_length_are_refused():
         evaluate(clf, table, y, by="smokr")
     with pytest.raises(TableError, match="has 5 cells, and there are 60 rows"):
         evaluate(clf, table, y, by=sex[:5])
+
+
+@pytest.mark.parametrize("folds", [None, 3])
+def test_labels_and_weights_of_another_length_are_refused(folds):
+    table, _, y = people(60)
+    clf = sy.NaiveBayes().fit(table, y)
+    for X, labels in ((table, y[:-1]), (table[:1], y)):
+        with pytest.raises(TableError, match="rows, but there are"):
+            evaluate(clf, X, labels, folds=folds)
+    for display in (ROCDisplay, ReliabilityDisplay):
+        with pytest.raises(TableError, match="60 rows, but there are 59 labels"):
+            display.from_estimator(clf, table, y[:-1])
+    with pytest.raises(TableError, match="60 rows, but there are 59 labels"):
+        clf.drift(table, y[:-1])
+    with pytest.raises(TableError, match="60 rows, but there are 59 labels"):
+        clf.drift(table, y[:-1], by=y)
+    with pytest.raises(TableError, match="one weight for each row"):
+        evaluate(clf, table, y, folds=3, sample_weight=np.ones(59))
+
+
+@pytest.mark.parametrize("first", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("kind", [float, "Int64", "string", "boolean", "category"])
+def test_groups_of_cells_that_are_infinite_or_missing_have_names(kind, first):
+    table, sex, y = people(60)
+    clf = sy.NaiveBayes().fit(table, y)
+    cells = pd.Series(sex == "f").astype(float)
+    cells[0] = first
+    if kind != "category" and kind is not float:
+        cells[0] = np.nan
+    cells = cells.astype(kind)
+    named = "(missing)" if cells.isna()[0] else str(first)
+    assert named in evaluate(clf, table, y, by=cells).groups
+    drift = clf.drift(table.assign(group=cells), by="group")
+    assert named in [period.name for period in drift.periods]
+    assert sum(period.rows for period in drift.periods) == 60
+
+
+def test_infinite_numbers_are_groups_beside_the_ranges():
+    names = group_names([*range(100), np.inf, -np.inf, None]).tolist()
+    assert names[-3:] == ["inf", "-inf", "(missing)"]
+    assert len(set(names)) == 7
 
 
 # -------------------------------------------------------------------------------- costs

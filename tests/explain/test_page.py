@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import steelyard as sy
-from steelyard.exceptions import ParameterError
+from steelyard.exceptions import ParameterError, TableError
 from steelyard.explain.page import page_data
 
 HOSTILE = [
@@ -512,7 +512,7 @@ def test_rows_of_the_author_are_in_the_page_with_their_classes(mixed, tmp_path):
     found = embedded(tmp_path / "page.html")["rows"]
     assert [row[: X.shape[1]] for row in found["cells"]] == settings_of(X[:5])
     assert [clf.classes_[k] for k in found["labels"]] == list(y[:5])
-    with pytest.raises(ParameterError, match="5 rows have 3 labels"):
+    with pytest.raises(TableError, match="5 rows, but there are 3 labels"):
         clf.to_html(tmp_path / "no.html", rows=(X[:5], y[:3]))
     many = X.sample(6000, replace=True, random_state=0)
     with pytest.raises(ParameterError, match=r"at most \d+ rows. Got 6000"):

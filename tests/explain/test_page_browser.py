@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import steelyard as sy
-from steelyard.exceptions import ParameterError
+from steelyard.exceptions import ParameterError, TableError
 from steelyard.explain.page_card import read_card, read_words
 from tests.explain.conftest import fitted
 from tests.explain.test_page import HOSTILE, set_value, settings_of, shown
@@ -178,7 +178,7 @@ def test_rows_of_the_author_are_offered(browser, views, two, tmp_path):
     np.testing.assert_allclose(shown(browser, 2), expected, rtol=0, atol=1e-9)
     with pytest.raises(ParameterError, match="at most 5000 rows"):
         views.page(rows=pd.concat([X] * 30))
-    with pytest.raises(ParameterError, match="5 rows have 4 labels"):
+    with pytest.raises(TableError, match="5 rows, but there are 4 labels"):
         views.page(rows=(X[:5], y[:4]))
 
 

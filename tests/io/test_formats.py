@@ -5,6 +5,7 @@ import subprocess
 import sys
 import zipfile
 import zlib
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -194,6 +195,19 @@ def test_json_that_is_no_table_is_refused(tmp_path, text):
     path.write_text(text)
     with pytest.raises(TableError, match=r"a\.json (holds no table|cannot be read as)"):
         whole(path)
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+@pytest.mark.parametrize("big", ["1e400", "-1e5000", str(2**63), str(2**70)])
+def test_whole_numbers_beyond_64_bits_are_floats_as_in_text(tmp_path, name, big):
+    digits = f"{Decimal(big):f}"
+    rows = [f'{{"a": {cell}, "b": {2**62 + 1}}}' for cell in (digits, 1)]
+    text = "\n".join(rows) if name == "a.jsonl" else f"[{', '.join(rows)}]"
+    (tmp_path / name).write_text(text)
+    (tmp_path / "a.csv").write_text(f"a\n{digits}\n1\n")
+    found, expected = whole(tmp_path / name)[0], whole(tmp_path / "a.csv")[0]
+    assert found["a"].tolist() == expected["a"].tolist() == [float(digits), 1.0]
+    assert found["b"].tolist() == [2**62 + 1] * 2
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from steelyard._common.arrays import Floats
 from steelyard.displays import drawing as draw
 from steelyard.exceptions import ParameterError
 from steelyard.explain.views import position_of
+from steelyard.table.labels import labels_of_rows
 
 
 @dataclass(eq=False, repr=False)
@@ -84,7 +85,8 @@ class ReliabilityDisplay(draw.Display):
         n_bins
             As in ``ReliabilityDisplay``.
         """
-        proba, truth = np.asarray(clf.predict_proba(X)), np.asarray(y)
+        proba = np.asarray(clf.predict_proba(X))
+        truth = np.asarray(labels_of_rows(y, len(proba)))
         classes = clf.classes_
         if target is None and len(classes) > 2:
             chosen, name = proba.max(axis=1), "the predicted class"
@@ -179,12 +181,12 @@ class ROCDisplay(draw.Display):
         target : class, default=None
             Draw this class alone.
         """
-        classes, labels = clf.classes_, np.asarray(y)
+        classes, proba = clf.classes_, np.asarray(clf.predict_proba(X))
+        labels = np.asarray(labels_of_rows(y, len(proba)))
         chosen = None if target is None else position_of(target, classes)
         known = np.isin(labels, classes)
         true = np.searchsorted(classes, labels[known])
-        proba = np.asarray(clf.predict_proba(X))[known]
-        return cls(proba, true, list(map(str, classes)), chosen).plot(ax=ax)
+        return cls(proba[known], true, list(map(str, classes)), chosen).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
         # A class of no rows, or of all of them, has no curve.

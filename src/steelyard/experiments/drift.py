@@ -21,7 +21,12 @@ from steelyard.experiments.drift_result import (
     Thresholds,
 )
 from steelyard.experiments.evaluate import grouped, label_names
-from steelyard.experiments.statistics.metrics import MISSING, auc, row_losses
+from steelyard.experiments.statistics.metrics import (
+    MISSING,
+    auc,
+    group_name,
+    row_losses,
+)
 from steelyard.experiments.statistics.shares import (
     Comparison,
     Estimate,
@@ -36,7 +41,9 @@ from steelyard.notices.check import NewRows
 from steelyard.proba.counts import Counts, count
 from steelyard.table.by_schema import ColumnCells
 from steelyard.table.dates import date_of_part
+from steelyard.table.factors import is_missing
 from steelyard.table.frames import as_table, take_rows
+from steelyard.table.labels import check_n_labels
 from steelyard.table.schema import TableSchema
 from steelyard.table.summary.whole_column import NumberRange, counted_bars
 
@@ -88,13 +95,9 @@ def period_of(cell: Any) -> str:
     >>> period_of("2024-05-31"), period_of(date(2024, 5, 31)), period_of(7.0)
     ('2024-05', '2024-05', '7')
     """
-    if cell is None or cell != cell:
-        return MISSING
-    if isinstance(cell, date):
+    if isinstance(cell, date) and not is_missing(cell):
         return f"{cell:%Y-%m}"
-    if isinstance(cell, float) and cell == int(cell):
-        return str(int(cell))
-    text = str(cell)
+    text = group_name(cell)
     return text[:7] if _DAY.match(text) else text
 
 
@@ -155,6 +158,8 @@ class DriftWatch:
                 "by a column of fewer values; a column of dates is grouped by month."
             )
         labels = None if y is None else list(y)
+        if labels is not None:
+            check_n_labels(len(labels), n_rows)
         for name in dict.fromkeys(names.tolist()):
             rows = np.flatnonzero(names == name)
             some = None if labels is None else [labels[k] for k in rows.tolist()]
@@ -164,6 +169,8 @@ class DriftWatch:
         clf, table = self._clf, as_table(X, self._clf)
         columns = clf.encoder_.match(table)
         codes = clf.encoder_.encode(table)
+        if y is not None:
+            check_n_labels(len(y), codes.n_rows)
         proba = clf.model_.proba(codes, clf.n_jobs)
         tally = self._tallies.setdefault(name, _Tally(NewRows(clf)))
         nobody = np.zeros(codes.n_rows, dtype=np.uint32)
@@ -189,9 +196,6 @@ class DriftWatch:
     def _add_labels(self, tally: _Tally, y: Any, proba: Floats) -> None:
         """Take in labels as far as they are known, and classes of the model."""
         names = label_names(y, self._places)
-        if len(names) != len(proba):
-            problem = f"`y` has {len(names)} labels, and there are {len(proba)} rows."
-            raise TableError(problem)
         rows = [k for k, name in enumerate(names) if name in self._places]
         tally.true += [self._places[names[k]] for k in rows]
         tally.proba.append(proba[rows])

@@ -18,7 +18,12 @@ from steelyard.experiments.statistics.shares import check_costs
 from steelyard.notices import Notice
 from steelyard.notices.check import NewRows
 from steelyard.table.frames import split_column
-from steelyard.table.labels import encode_labels
+from steelyard.table.labels import (
+    check_n_labels,
+    check_weights,
+    encode_labels,
+    labels_of_rows,
+)
 
 __all__ = ["Evaluation", "MeasureTable", "evaluate", "evaluate_chunks", "thresholds"]
 
@@ -90,20 +95,23 @@ def evaluate(
     >>> evaluate(model, X, y, by=X[:, 0] > 6).groups["True"]["rows"]
     61
     """
+    from sklearn.base import clone
+    from sklearn.utils import _safe_indexing
+    from sklearn.utils.validation import _num_samples
+
+    y = labels_of_rows(y, _num_samples(X))
     if folds is None and _is_fitted(estimator):
         if by is not None:
             X, by = grouped(X, by, getattr(estimator, "feature_names_in_", None))
         chunks = [(X, y) if by is None else (X, y, by)]
         return evaluate_chunks(estimator, chunks, positive=positive, costs=costs)
-    from sklearn.base import clone
-    from sklearn.utils import _safe_indexing
-
     costs = check_costs(costs)
     by = None if by is None else grouped(X, by)[1]
     folds = _DEFAULT_FOLDS if folds is None else folds
     classes, codes = encode_labels(y)
     labels, true = classes[codes], codes.astype(np.intp)
     _check_folds(folds, true)
+    sample_weight = check_weights(sample_weight, len(true))
     predicted = np.zeros(len(true), dtype=np.intp)
     proba = np.zeros((len(true), len(classes)))
     parts = []
@@ -111,7 +119,7 @@ def evaluate(
         for train, test in split_rows(labels, folds, seed):
             options = {}
             if sample_weight is not None:
-                options["sample_weight"] = np.asarray(sample_weight)[train]
+                options["sample_weight"] = sample_weight[train]
             fitted = clone(estimator)
             fitted.fit(_safe_indexing(X, train), labels[train], **options)
             known = np.searchsorted(classes, fitted.classes_)
@@ -168,6 +176,7 @@ def evaluate_chunks(
             names = label_names(y, places)
             true += [places.setdefault(name, len(places)) for name in names]
             labels, probabilities = _predict(model, X)
+            check_n_labels(len(y), len(labels))
             predicted.append(labels)
             proba.append(probabilities)
     if not set(true) & set(range(n_known)):

@@ -44,7 +44,7 @@ from steelyard.model.beside import Edit
 from steelyard.notices import in_lines
 from steelyard.proba.counts import Counts
 from steelyard.table.frames import as_table
-from steelyard.table.labels import known_labels
+from steelyard.table.labels import known_labels, labels_of_rows
 from steelyard.table.schema import TableSchema
 
 if TYPE_CHECKING:
@@ -267,10 +267,8 @@ def _cases(clf: BaseNB, rows: Any) -> dict[str, Any]:
         "cells": [[*row, *[None] * n_pairs] for row in zip(*cells, strict=True)]
     }
     if y is not None:
+        y = labels_of_rows(y, table.n_rows)
         found["labels"] = known_labels(y, clf.classes_).tolist()
-        if len(found["labels"]) != table.n_rows:
-            problem = f"{table.n_rows} rows have {len(found['labels'])} labels."
-            raise ParameterError(problem)
     return found
 
 

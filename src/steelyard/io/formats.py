@@ -153,9 +153,9 @@ class WholeFiles(Reader):
         with file.open() as raw:
             text = file.unpacked(raw).read().decode(codec_of(self.dialect.encoding))
         if file.format == "jsonl":
-            rows: Any = [json.loads(line) for line in text.splitlines() if line.strip()]
+            rows: Any = [_loads(line) for line in text.splitlines() if line.strip()]
         else:
-            rows = json.loads(text)
+            rows = _loads(text)
         if isinstance(rows, dict) and rows.keys() == {"columns", "rows"}:
             # As predictions are written.
             rows = [
@@ -243,6 +243,16 @@ class WholeFiles(Reader):
             self.notes.append(f"{file.name}: {problem}")
         self.about = {"relation": data.relation, "target": data.target_name()}
         return data.to_pandas()
+
+
+def _loads(text: str) -> Any:
+    """Read JSON; whole numbers beyond 64 bits are floats, as in text files."""
+    return json.loads(text, parse_int=_whole)
+
+
+def _whole(text: str) -> float:
+    number = float(text)
+    return int(text) if abs(number) < 2.0**63 else number
 
 
 def _data(file: File) -> Any:

@@ -65,6 +65,22 @@ def as_label_column(y: Any) -> Any:
     return column_or_1d(values)
 
 
+def labels_of_rows(y: Any, n_rows: int) -> Any:
+    """Return labels as ``as_label_column`` does, one for each row."""
+    y = as_label_column(y)
+    check_n_labels(len(y), n_rows)
+    return y
+
+
+def check_n_labels(n_labels: int, n_rows: int) -> None:
+    """Refuse labels of which there are more or fewer than rows."""
+    if n_labels != n_rows:
+        raise TableError(
+            "Found input variables with inconsistent numbers of samples: the table has "
+            f"{n_rows} rows, but there are {n_labels} labels."
+        )
+
+
 def _array_from_list(y: Any) -> NDArray[Any]:
     """Make an array of a list without turning None, NaN or numbers into text."""
     kinds = {issubclass(kind, str) for kind in set(map(type, y))}
@@ -189,12 +205,7 @@ def read_rows(X: Any, y: Any, sample_weight: Any, estimator: object) -> Training
         shown = ", ".join(map(repr, table.nested))
         warn_user(f"Left out, since they hold nested values: {shown}.", UserWarning)
     if y is not None:
-        y = as_label_column(y)
-        if len(y) != table.n_rows:
-            raise TableError(
-                "Found input variables with inconsistent numbers of samples: the table "
-                f"has {table.n_rows} rows, but there are {len(y)} labels."
-            )
+        y = labels_of_rows(y, table.n_rows)
     return table, y, check_weights(sample_weight, table.n_rows)
 
 

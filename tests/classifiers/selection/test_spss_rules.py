@@ -235,7 +235,7 @@ def test_bad_test_data_are_explained(weather):
         clf.fit(X, y, X_test=X)
     with pytest.raises(ParameterError, match="both X_test and y_test"):
         clf.fit(X, y, y_test=y)
-    with pytest.raises(TableError, match="X_test has 3 rows, but y_test has 14"):
+    with pytest.raises(TableError, match="table has 3 rows, but there are 14 labels"):
         clf.fit(X, y, X_test=X[:3], y_test=y)
     with pytest.raises(TableError, match=r"\['perhaps'\] in y_test"):
         clf.fit(X, y, X_test=X[:1], y_test=["perhaps"])

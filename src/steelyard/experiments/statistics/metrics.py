@@ -22,11 +22,13 @@ from steelyard.experiments.statistics.shares import (
     mean_estimate,
     share_estimate,
 )
+from steelyard.table.factors import is_missing
 
 __all__ = [
     "auc",
     "brier_score",
     "calibration_error",
+    "group_name",
     "group_names",
     "log_loss",
     "measures_by_group",
@@ -299,30 +301,39 @@ def group_names(values: Sequence[Any]) -> NDArray[Any]:
     >>> sorted(set(group_names(range(100)).tolist()))
     ['1: ≤ 24', '2: 24 to 49', '3: 49 to 74', '4: > 74']
     """
-    cells = [None if cell != cell else cell for cell in values]
-    known = np.array([cell is not None for cell in cells], dtype=bool)
-    names = np.array([MISSING if c is None else _name(c) for c in cells], dtype=object)
-    numbers = _as_numbers(names[known])
-    if numbers is not None and len(np.unique(numbers)) > _MOST_NUMBERS:
-        names[known] = cut(numbers, _RANGES)
+    names = np.array([group_name(cell) for cell in values], dtype=object)
+    numbers = _as_numbers(np.where(names == MISSING, "nan", names))
+    if numbers is not None:
+        # Infinite ones are groups of their own.
+        finite = np.isfinite(numbers)
+        if len(np.unique(numbers[finite])) > _MOST_NUMBERS:
+            names[finite] = cut(numbers[finite], _RANGES)
     common = [name for name, _ in Counter(names.tolist()).most_common()]
     if len(common) > _MOST_GROUPS:
         names[~np.isin(names, common[: _MOST_GROUPS - 1])] = OTHERS
     return names
 
 
-def _name(cell: Any) -> str:
-    if isinstance(cell, (float, np.floating)) and cell == int(cell):
+def group_name(cell: Any) -> str:
+    """Name the group of a cell; 7.0 and 7 are one.
+
+    Examples
+    --------
+    >>> group_name(7.0), group_name("a"), group_name(float("nan"))
+    ('7', 'a', '(missing)')
+    """
+    if is_missing(cell):
+        return MISSING
+    if isinstance(cell, (float, np.floating)) and cell.is_integer():
         return str(int(cell))
     return str(cell)
 
 
 def _as_numbers(names: NDArray[Any]) -> Floats | None:
     try:
-        numbers = names.astype(np.float64)
+        return names.astype(np.float64)
     except ValueError:
         return None
-    return numbers if len(numbers) and np.isfinite(numbers).all() else None
 
 
 def measures_by_group(

@@ -21,7 +21,7 @@ from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts
 from steelyard.table.codes import CodeBlock, Codes, FeatureTable, code_dtype
 from steelyard.table.frames import as_table
-from steelyard.table.labels import as_label_column, known_labels, labelled_rows
+from steelyard.table.labels import known_labels, labelled_rows, labels_of_rows
 from steelyard.table.schema import TableSchema, feature_labels
 from steelyard.table.summary.column_rules import column_positions
 
@@ -331,11 +331,8 @@ def encode_test_rows(
     X: Any, y: Any, training: TrainingSet, candidates: list[int], owner: object
 ) -> TestRows:
     """Encode test rows that have a label and a known predictor."""
-    table, y = as_table(X, owner), as_label_column(y)
-    if len(y) != table.n_rows:
-        raise TableError(
-            f"X_test has {table.n_rows} rows, but y_test has {len(y)} labels."
-        )
+    table = as_table(X, owner)
+    y = labels_of_rows(y, table.n_rows)
     table, y, _ = labelled_rows(table, y, None)
     codes = training.encoder.encode(table)
     advice = "Leave those test rows out."
