@@ -231,6 +231,20 @@ def test_the_start_is_fitted_again():
         ({"pair": "age", "remove": True}, "must be two columns"),
         ({"column": "colour", "values": ["red"], "to": 3, "set": 1}, "or 'from' and"),
         ({"column": "colour", "values": ["red"], "set": 1, "class": "q"}, "among"),
+        ({"column": "colour", "values": [["red"]], "set": 1}, r"no value \['red'\]"),
+        ({"column": "colour", "values": [], "set": 1}, "one value or more"),
+        ({"column": "colour", "values": "red", "set": 1}, "one value or more"),
+        ({"column": "colour", "values": 3, "set": 1}, "one value or more"),
+        ({"column": "age", "monotone": ["x"]}, "'increasing' or 'decreasing'"),
+        ({"column": "age", "set": np.float32("nan")}, "'set' must be a number"),
+        (
+            {"column": "age", "from": np.inf, "set": 1},
+            "'from' must be a number that is finite",
+        ),
+        ({"column": ["age"], "remove": True}, "no column"),
+        ({"pair": 5, "remove": True}, "must be two columns"),
+        ({"pair": ["age", 3], "remove": True}, "no pair"),
+        ({"pair": [["age"], "width"], "remove": True}, "no pair"),
     ],
 )
 def test_what_is_no_edit_is_refused(edit, message):
@@ -240,6 +254,39 @@ def test_what_is_no_edit_is_refused(edit, message):
         clf.edited([edit])
     with pytest.raises(ParameterError, match="no edit"):
         clf.edited([])
+    for wrong in (5, "remove age"):
+        with pytest.raises(ParameterError, match="list of mappings"):
+            clf.edited(wrong)
+    with pytest.raises(ParameterError, match=r"\(X, y\)"):
+        clf.edited([], recalibrate=(X,))
+
+
+def test_numbers_of_numpy_are_numbers_and_values_count_once(tmp_path):
+    X, y = table(100)
+    clf = sy.NaiveBayes(numeric="equal-frequency").fit(X, y)
+    for one in (np.int64(1), np.float32(1.0)):
+        made = clf.edited({"column": "age", "from": np.int32(30), "set": one})
+        same = clf.edited({"column": "age", "from": 30, "set": 1.0})
+        assert (made.predict_proba(X) == same.predict_proba(X)).all()
+        made.save(tmp_path / "m.json")
+        assert json.loads(sy.load(tmp_path / "m.json").edits_[0].asked)["set"] == 1.0
+    both = {"column": "colour", "merge": True}
+    once, more = (
+        clf.edited({**both, "values": values})
+        for values in (["red", "blue"], ("red", "blue", "red"))
+    )
+    assert (once.predict_proba(X) == more.predict_proba(X)).all()
+
+
+def test_a_pair_is_told_from_a_column_of_its_name():
+    X, y = table()
+    X["colour × age"] = np.arange(len(X)) % 2
+    clf = sy.ShrinkageNB(strength=(1.0, 4.0, 1.0), pairs=[("colour", "age")]).fit(X, y)
+    made = clf.edited({"pair": ("age", "colour"), "remove": True})
+    (j,) = np.flatnonzero(clf.model_.schema.is_pair)
+    before, after = (c.model_.contributions(c._encode(X)) for c in (clf, made))
+    assert before[:, j].any() and not after[:, j].any()
+    assert (np.delete(before, j, axis=1) == np.delete(after, j, axis=1)).all()
 
 
 def test_what_is_no_sum_or_has_no_bins_is_refused():
@@ -333,7 +380,9 @@ def test_steps_of_a_page_are_the_bins_that_edits_change(fitted):
 
 PRIORS = {"default": sy.ShrinkageNB(strength=(1.0, 4.0, 1.0), pairs=None)}
 PRIORS |= {name: METHODS[name] for name in ("NB", "bins and density", "weighted")}
-PRIORS["exponential"] = sy.WeightedNB(loss="exponential", numeric="equal-frequency")
+PRIORS["exponential"] = sy.WeightedNB(
+    loss="exponential", calibrated=True, numeric="equal-frequency"
+)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

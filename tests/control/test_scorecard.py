@@ -1,6 +1,8 @@
 """Cards of points: what is printed is what is predicted, in every format."""
 
+import base64
 import csv
+import hashlib
 import html
 import io
 import re
@@ -242,6 +244,9 @@ def test_what_cannot_be_written_is_said(tmp_path, monkeypatch):
         ({"max_cells": 2.5}, "max_cells"),
         ({"pairs": -1}, "pairs"),
         ({"y": ["no"]}, "need their rows"),
+        ({"points_to_double": 1e300}, "points_to_double"),
+        ({"points_to_double": 1e-300}, "points_to_double"),
+        ({"base_points": 1e19}, "base_points"),
     ],
 )
 def test_bad_options_are_named(options, message):
@@ -249,6 +254,49 @@ def test_bad_options_are_named(options, message):
     clf = sy.NaiveBayes().fit(X, y)
     with pytest.raises(ParameterError, match=message):
         clf.scorecard(**options)
+
+
+def test_each_row_has_a_label():
+    X, y = table(60)
+    clf = sy.NaiveBayes().fit(X, y)
+    for rows, labels in ((X, y[:-1]), (X[:1], y), (X, y[:1])):
+        said = f"{len(rows)} rows, but there are {len(labels)} labels"
+        with pytest.raises(TableError, match=said):
+            clf.scorecard(rows, labels)
+
+
+@pytest.mark.parametrize("points_to_double", [0.01, 1e6])
+@pytest.mark.parametrize("base_points", [-1e9, 1e9])
+def test_points_at_the_ends_of_what_is_allowed(points_to_double, base_points):
+    X, y = table(60)
+    clf = sy.NaiveBayes().fit(X, y)
+    scale = {"points_to_double": points_to_double, "base_points": base_points}
+    card = clf.scorecard(X, y, base_odds=1.0, **scale)
+    assert "Log-loss" in repr(card) and card.to_html()
+    assert np.isfinite(card.loss["points"])
+    if points_to_double > 1:
+        assert card.loss["points"] == pytest.approx(card.loss["merged"], abs=1e-6)
+
+
+def test_texts_of_others_stay_texts_in_every_file(tmp_path):
+    X, y = table(200)
+    evil = "<img src=x onerror=alert(1)>"
+    X["colour"] = X["colour"].replace({"red": "=1+1", "green": "@x", "blue": evil})
+    clf = sy.NaiveBayes().fit(X, y).edited({"column": "width", "scale": 0.5}, evil)
+    card = clf.scorecard(X, max_loss=0.0)
+    card.export(tmp_path / "card.csv")
+    rows = [*csv.reader(io.StringIO((tmp_path / "card.csv").read_text("utf-8")))]
+    assert any(row[2].startswith("'=1+1") for row in rows)
+    assert not any(cell.startswith(("=", "@")) for row in rows for cell in row)
+    assert "<img" not in re.sub(r"\\<", "", card.to_markdown())
+    page = card.to_html()
+    assert "<img" not in page
+    policy = re.search('http-equiv="Content-Security-Policy" content="(.*?)"', page)
+    for tag in ("style", "script"):
+        ((text, *_),) = re.findall(f"<{tag}>((.|\n)*?)</{tag}>", page)
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy[1]
+    assert "unsafe" not in policy[1] and " style=" not in page
 
 
 def test_limits_are_kept_and_fewer_cells_cost_more():

@@ -196,6 +196,9 @@ def text_table(
     return "\n".join([lines[0], *dashes, *lines[1:]])
 
 
+# What begins a formula in a spreadsheet, also after a blank that is dropped.
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+
 _MARKDOWN = re.compile(r"[\\\\`*\[\]<>|]|(?<!\w)_|_(?!\w)")
 
 
@@ -223,6 +226,20 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     rule = ["---", *(["---:"] * (len(header) - 1))]
     lines = [header, rule, *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def safe_cells(line: Sequence[Any]) -> list[Any]:
+    """Put an apostrophe before text that spreadsheets would run as a formula.
+
+    Examples
+    --------
+    >>> safe_cells(["=1+1", "a=b", -3])
+    ["'=1+1", 'a=b', -3]
+    """
+    return [
+        f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULAS) else cell
+        for cell in line
+    ]
 
 
 def as_plain(value: Any) -> Any:

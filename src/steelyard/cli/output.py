@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 # A pipe has no width of its own; tables are as wide as they need to be.
 _PIPE_WIDTH = 400
-# What begins a formula in a spreadsheet, also after a blank that is dropped.
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 _PICTURES = (".png", ".svg", ".pdf")
 
 
@@ -191,14 +189,6 @@ def refuse_own_input(arguments: argparse.Namespace) -> None:
                 f"{target} is the file that is read, and would be lost. Choose another "
                 "name for the output."
             )
-
-
-def safe_cells(line: Sequence[Any]) -> list[Any]:
-    """Put an apostrophe before text that spreadsheets would run as a formula."""
-    return [
-        f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULAS) else cell
-        for cell in line
-    ]
 
 
 @contextlib.contextmanager

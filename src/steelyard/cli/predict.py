@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from steelyard._common.progress import Advance, progress
-from steelyard._common.text import listed
+from steelyard._common.text import listed, safe_cells
 from steelyard.cli import options, output
 from steelyard.cli.inputs import load_model, rows_for
 from steelyard.cli.quick import quick_predictions
@@ -196,7 +196,7 @@ def _write_csv(
     separator: str,
     is_safe: bool,
 ) -> None:
-    safe = output.safe_cells if is_safe else list
+    safe = safe_cells if is_safe else list
     writer = csv.writer(stream, delimiter=separator, lineterminator="\n")
     for k, columns in enumerate(chunks):
         if not k:

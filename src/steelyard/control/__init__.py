@@ -35,7 +35,7 @@ from steelyard.exceptions import ParameterError, check_fitted
 from steelyard.explain.views import model_of, position_of
 from steelyard.model.table_model import NBModel
 from steelyard.proba.gaussian import GaussianTable
-from steelyard.table.labels import known_labels
+from steelyard.table.labels import known_labels, labels_of_rows
 
 __all__ = ["Scorecard", "edit_steps", "edited", "scorecard_of", "unedited"]
 
@@ -89,8 +89,8 @@ _MOST_ROWS = 20_000
 
 
 _OPTIONS: dict[str, Check] = {
-    "points_to_double": number(0.0, ends="()"),
-    "base_points": number(),
+    "points_to_double": number(0.01, 1e6, "[]"),
+    "base_points": number(-1e9, 1e9, "[]"),
     "base_odds": number(0.0, ends="()"),
     "max_bins": whole(2),
     "max_cells": whole(1),
@@ -135,7 +135,8 @@ def scorecard_of(
         The class that points speak for; by default the second of two. With more
         classes there is a card for each, or one for the target against the others.
     points_to_double, base_points, base_odds : float
-        Points that double the odds; points at which odds are ``base_odds`` to one.
+        Points that double the odds, from 0.01 to a million; points at which odds are
+        ``base_odds`` to one, up to a billion.
     max_bins : int, default=8
         Most cells of a column.
     max_cells : int, default=80
@@ -171,7 +172,9 @@ def scorecard_of(
         codes = made_rows(schema, clf.counts_, clf.training_.ranges)
     else:
         codes = clf._encode(X)
-    labels = None if y is None else known_labels(y, clf.classes_)
+    labels = None
+    if y is not None:
+        labels = known_labels(labels_of_rows(y, codes.n_rows), clf.classes_)
     if codes.n_rows > _MOST_ROWS:
         some = np.linspace(0, codes.n_rows - 1, _MOST_ROWS).astype(np.int64)
         codes, labels = codes.take(some), None if labels is None else labels[some]

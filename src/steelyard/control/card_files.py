@@ -13,8 +13,19 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from steelyard._common.html import element, escape, fill_template, read_asset
-from steelyard._common.text import markdown_table, markdown_text, text_table
+from steelyard._common.html import (
+    content_policy,
+    element,
+    escape,
+    fill_template,
+    read_asset,
+)
+from steelyard._common.text import (
+    markdown_table,
+    markdown_text,
+    safe_cells,
+    text_table,
+)
 from steelyard.control.card import Card, CardRow, Scorecard
 from steelyard.exceptions import ParameterError
 from steelyard.export import FORMATS as PLAN_FORMATS
@@ -104,12 +115,19 @@ def html_card(card: Scorecard) -> str:
     """Return a page that prints on one sheet, as far as type can be small."""
     lines = max(map(_n_lines, card.cards)) + len(card.edits)
     size = min(_LARGEST, max(_SMALLEST, _LARGEST * math.sqrt(_LINES_OF_A_PAGE / lines)))
+    page, style, code = (
+        read_asset("steelyard.control", f"card.{kind}")
+        for kind in ("html", "css", "js")
+    )
+    style = fill_template(style, {"SIZE": f"{size:.3g}"})
     parts = {
         "TITLE": escape(title_of(card.cards[0], card.name)),
-        "SIZE": f"{size:.3g}",
+        "POLICY": content_policy(style, [code]),
+        "STYLE": style,
         "BODY": html_tables(card),
+        "CODE": code,
     }
-    return fill_template(read_asset("steelyard.control", "card.html"), parts)
+    return fill_template(page, parts)
 
 
 def _n_lines(card: Card) -> float:
@@ -136,11 +154,10 @@ def _section(card: Card, whole: Scorecard) -> str:
         element("div", "".join(tables), class_="card"),
         *(element("p", escape(note), class_="small") for note in notes),
     ]
-    style = "break-after: page" if len(whole.cards) > 1 else None
     return element(
         "section",
         "".join(parts),
-        style=style,
+        class_="apart" if len(whole.cards) > 1 else None,
         data_start=card.start,
         data_zero=repr(card.zero),
         data_double=repr(card.points_to_double),
@@ -218,7 +235,8 @@ def markdown_card(card: Scorecard) -> str:
         parts += [markdown_table(_HEADER, lines)]
         parts += [markdown_table(["total", "probability"], scale)]
     parts += [_ONE_EACH] if len(card.cards) > 1 else []
-    return "\n\n".join([*parts, loss_text(card)]) + "\n"
+    parts += ["  \n".join(map(markdown_text, loss_text(card).splitlines()))]
+    return "\n\n".join(parts) + "\n"
 
 
 def _csv(card: Scorecard) -> bytes:
@@ -226,11 +244,11 @@ def _csv(card: Scorecard) -> bytes:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["target", *_HEADER])
     for own in card.cards:
-        writer.writerow([own.target, "(start)", "", own.start, "", ""])
+        writer.writerow(safe_cells([own.target, "(start)", "", own.start, "", ""]))
         for row in own.rows:
             rate = "" if math.isnan(row.rate) else f"{row.rate:.6g}"
             line = [own.target, row.column, row.value, row.points]
-            writer.writerow([*line, rows_text(row.rows), rate])
+            writer.writerow(safe_cells([*line, rows_text(row.rows), rate]))
     return out.getvalue().encode("utf-8")
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from steelyard._common.allowed import ANY, number
+from steelyard._common.allowed import listed as list_of
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.text import did_you_mean, listed
 from steelyard.control.card_columns import finest_views
@@ -23,6 +25,10 @@ from steelyard.model.table_model import NBModel, centred_model
 _WHERE = ("column", "pair", "class", "from", "to", "values", "reason")
 ACTIONS = ("set", "flatten", "interpolate", "monotone", "merge", "remove", "scale")
 DIRECTIONS = {"increasing": 1.0, "decreasing": -1.0}
+
+_AMOUNT = number(-1e6, 1e6, "()").called("a number between -1e6 and 1e6")
+_NUMBER = number().called("a number that is finite")
+TWO, _VALUES = list_of(ANY, 2), list_of(ANY, at_least=1)
 
 
 def checked(edit: Any) -> Mapping[str, Any]:
@@ -46,43 +52,45 @@ def checked(edit: Any) -> Mapping[str, Any]:
     (action,) = actions
     value = edit[action]
     if action in ("set", "scale"):
-        if not _is_number(value) or not abs(value) < 1e6:
-            raise ParameterError(f"{action!r} must be a number. Got {value!r}.")
+        if not _AMOUNT.accepts(value):
+            raise ParameterError(f"{action!r} must be {_AMOUNT.text}. Got {value!r}.")
     elif action == "monotone":
-        if value not in DIRECTIONS:
+        if not isinstance(value, str) or value not in DIRECTIONS:
             allowed = " or ".join(map(repr, DIRECTIONS))
             raise ParameterError(f"'monotone' must be {allowed}. Got {value!r}.")
     elif value is not True:
         raise ParameterError(f"{action!r} must be true. Got {value!r}.")
     for key in ("from", "to"):
-        if not _is_number(edit.get(key, 0.0)):
-            raise ParameterError(f"{key!r} must be a number. Got {edit[key]!r}.")
+        if not _NUMBER.accepts(edit.get(key, 0.0)):
+            raise ParameterError(f"{key!r} must be {_NUMBER.text}. Got {edit[key]!r}.")
+    if "values" in edit and not _VALUES.accepts(edit["values"]):
+        raise ParameterError(
+            f"'values' must be a list of one value or more. Got {edit['values']!r}."
+        )
     return edit
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def attribute_of(model: NBModel, edit: Mapping[str, Any]) -> tuple[str, list[int]]:
     """Return the name of the attribute of an edit, and its views."""
-    names = column_labels(model.schema)
-    n_columns = model.schema.n_columns
-    asked = edit.get("column")
+    schema = model.schema
+    names, views = column_labels(schema), views_of(schema)
     if "pair" in edit:
         pair = edit["pair"]
-        if isinstance(pair, str) or len(pair) != 2:
+        if not TWO.accepts(pair):
             raise ParameterError(f"'pair' must be two columns. Got {pair!r}.")
-        both = {" × ".join(pair), " × ".join(reversed(list(pair)))}
-        found = [name for name in names[n_columns:] if name in both]
-        if not found:
-            known = listed(names[n_columns:]) or "none"
-            raise ParameterError(f"There is no pair {list(pair)!r}. Pairs: {known}.")
-        asked = found[0]
-    if asked not in names:
+        first, second = pair
+        for name, own in zip(names, views, strict=True):
+            sides = schema.features[own[0]].sides
+            columns = [names[schema.columns[side.feature]] for side in sides]
+            if columns in ([first, second], [second, first]):
+                return name, own
+        known = listed(names[schema.n_columns :]) or "none"
+        raise ParameterError(f"There is no pair {list(pair)!r}. Pairs: {known}.")
+    asked = edit["column"]
+    if not isinstance(asked, str) or asked not in names:
         hint = did_you_mean(str(asked), names)
         raise ParameterError(f"There is no column {asked!r}.{hint}")
-    return str(asked), views_of(model.schema)[names.index(asked)]
+    return asked, views[names.index(asked)]
 
 
 def class_of(clf: Any, edit: Mapping[str, Any]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -17,6 +17,7 @@ from steelyard.control.card_columns import finest_views
 from steelyard.control.edit_request import (
     ACTIONS,
     DIRECTIONS,
+    TWO,
     attribute_of,
     checked,
     class_of,
@@ -33,7 +34,7 @@ from steelyard.explain.views import (
 from steelyard.fitting.shapes import resolve_shapes
 from steelyard.model.beside import Edit, difference, undone
 from steelyard.model.table_model import NBModel
-from steelyard.table.labels import known_labels
+from steelyard.table.labels import known_labels, labels_of_rows
 from steelyard.table.schema import FeatureSchema
 
 
@@ -93,7 +94,10 @@ def edited(
     True
     """
     model = editable_model(clf)
-    asked = [edits] if isinstance(edits, Mapping) else list(edits)
+    given: Any = [edits] if isinstance(edits, Mapping) else edits
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ParameterError(f"Edits must be a list of mappings. Got {given!r}.")
+    asked = list(given)
     if not asked and recalibrate is None:
         raise ParameterError("There is no edit. Give a list of mappings.")
     if model.centre is None:
@@ -269,7 +273,8 @@ def _codes_of(
     if "values" in edit:
         if "from" in edit or "to" in edit:
             raise ParameterError("An edit has 'values', or 'from' and 'to'.")
-        return np.array([_code(feature, name, v) for v in edit["values"]], dtype=int)
+        named = (_code(feature, name, value) for value in edit["values"])
+        return np.array(list(dict.fromkeys(named)), dtype=int)
     if feature.sides:
         raise ParameterError("A pair can be scaled or removed.")
     if feature.kind == "categorical":
@@ -298,7 +303,7 @@ def _code(feature: FeatureSchema, name: str, value: Any) -> int:
         )
     if feature.kind != "categorical":
         raise ParameterError(f"Column {name!r} has numbers: say 'from' and 'to'.")
-    if value not in feature.code_of:
+    if not isinstance(value, Hashable) or value not in feature.code_of:
         hint = did_you_mean(str(value), map(str, feature.values))
         raise ParameterError(f"Column {name!r} has no value {value!r}.{hint}")
     return feature.code_of[value]
@@ -338,11 +343,11 @@ def _recalibrated(
     clf: Any, model: NBModel, rows: tuple[Any, Any]
 ) -> tuple[NBModel, _Change]:
     """Fit the start of the sum again on some rows, by Newton steps."""
+    if not TWO.accepts(rows):
+        raise ParameterError("`recalibrate` must be rows and their labels: (X, y).")
     X, y = rows
     codes = clf._encode(X)
-    labels = known_labels(y, clf.classes_).astype(np.int64)
-    if len(labels) != codes.n_rows:
-        raise ParameterError(f"{codes.n_rows} rows have {len(labels)} labels.")
+    labels = known_labels(labels_of_rows(y, codes.n_rows), clf.classes_)
     truth = np.eye(model.n_classes)[labels]
     prior = model.log_prior.copy()
     for _ in range(50):

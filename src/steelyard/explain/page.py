@@ -9,7 +9,6 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from hashlib import sha256
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from steelyard._common.files import atomic_write
 from steelyard._common.html import (
+    content_policy,
     element,
     fill_template,
     html_list,
@@ -159,7 +159,7 @@ def page_text(
         "TITLE": html.escape(heading),
         "TRUST": html.escape(trust_line(clf, known, words)),
         "ABOUT": _about(clf, data, words),
-        "POLICY": _policy(style, [unpack, code]),
+        "POLICY": content_policy(style, [unpack, code]),
         "STYLE": style,
         "DATA": script_json(data),
         "CODE": _packed(code),
@@ -210,16 +210,6 @@ def _question(data: dict[str, Any], words: Words) -> str:
         either = words("{a} or {b}?", a=classes[0], b=classes[1])
         return f"{what}: " * (what is not None) + either
     return words("Which {target}?", target=what or words("class"))
-
-
-def _policy(style: str, scripts: list[str]) -> str:
-    """Allow the page's own style and scripts, by their hashes, and nothing else."""
-
-    def named(text: str) -> str:
-        return f"'sha256-{b64encode(sha256(text.encode('utf-8')).digest()).decode()}'"
-
-    allowed = f"style-src {named(style)}; script-src {' '.join(map(named, scripts))}"
-    return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
 
 
 def _about(clf: BaseNB, data: dict[str, Any], words: Words) -> str:
