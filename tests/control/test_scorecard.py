@@ -16,7 +16,7 @@ import pytest
 import steelyard as sy
 from steelyard.control import Scorecard, rounded, scorecard_of
 from steelyard.control.card_cells import fitted, merged_fit
-from steelyard.exceptions import ParameterError
+from steelyard.exceptions import ParameterError, TableError
 from steelyard.export import to_sql
 
 
