@@ -13,7 +13,6 @@ import pytest
 
 import steelyard as sy
 from steelyard import export
-from steelyard.exceptions import ColumnError
 from steelyard.export.plan import Column
 from steelyard.export.sql_dialect import DIALECTS
 
@@ -43,7 +42,11 @@ TEXTS = {
         *("2024-01-31T23:60", "2024-01-31T23:59:60", "2024-01-31T02", "2024-01-31T"),
         *("2024-01-31T2:30", "2024-01-31  02:30", "2024-01-31t02:30"),
         *("2024-01-31T02:30:05,5", "2024-01-31T02:30:05.", "2024-01-31T02:30 UTC"),
-        *("2024-01-31T02:30 +05:00", "2024-01-31T02:30+25:00", "２０２４-01-31"),
+        *(
+            "2024-01-31T02:30 +05:00",
+            "2024-01-31T02:30+25:00",
+            "\N{FULLWIDTH DIGIT TWO}024-01-31",
+        ),
     ]
 )
 
@@ -85,7 +88,7 @@ def test_python_reads_one_form_of_dates(clf, expected, kind):
     def of(text):
         try:
             return [*score({"when": text}).values()]
-        except ColumnError if kind == "scorer" else ValueError as error:
+        except ValueError as error:
             assert "'when' takes dates such as" in str(error)
             return None
 
