@@ -30,7 +30,7 @@ print(scored.head(3).round(3).to_string(index=False))
 difference = abs(scored["p(Barolo)"] - clf.predict_proba(X)[:, 0]).max()
 print(f"\nlargest difference from predict_proba: {difference:.1g}")
 
-names = [f"evidence({name})" for name in X]
+names = [f"evidence({name}, {clf.classes_[1]})" for name in X]
 order = np.argsort(scored["p(Barolo)"])[::6]
 bottom = np.zeros((2, len(order)))
 for name in names:

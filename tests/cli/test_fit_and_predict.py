@@ -290,7 +290,8 @@ def test_reasons_are_the_loudest_evidence(csv, frame, model, run):
     for i, line in enumerate(lines_of(done.out)[:10]):
         items = [item for item in why.evidence(i).items if item.amount]
         for k, item in enumerate(items[:2]):
-            text = f"{cell_text(item.attribute, item.value)} ({item.amount:+.2f})"
+            cell = cell_text(item.attribute, item.value)
+            text = f"{cell} ({item.amount:+.2f} for {line['prediction']})"
             assert line[f"reason {k + 1}"] == text
 
 

@@ -13,6 +13,7 @@ import pytest
 import steelyard as sy
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.explain.page_card import read_card, read_words
+from steelyard.explain.reasons import reasons
 from tests.explain.conftest import fitted
 from tests.explain.test_page import HOSTILE, set_value, settings_of, shown
 from tests.explain.test_page_logic import random_rows
@@ -160,6 +161,12 @@ def test_rows_can_be_pasted_stepped_through_and_scored(browser, views, two, tmp_
     lines = browser.run("cases.answered()").splitlines()
     assert len(lines) == 4 and lines[0].endswith("reason 1,reason 2,reason 3")
     head = lines[0].split(",").index("p(ant)")
+    # Which class a reason speaks for is said: the most probable one.
+    for line, (reason,) in zip(lines[1:], reasons(views, X, 1), strict=True):
+        said = f"({reason.amount:+.2f} for {reason.label})".replace(
+            "-", "\N{MINUS SIGN}"
+        )
+        assert said in line
     scores = [line.split(",")[head : head + 2] for line in lines[1:]]
     np.testing.assert_allclose(np.array(scores, float), expected, rtol=0, atol=1e-9)
     # With semicolons and commas, and without names.

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from steelyard.explain.page import page_data
+from steelyard.explain.reasons import reasons
 from tests.explain.conftest import CASES, fitted
 from tests.explain.test_page import settings_of
 
@@ -73,6 +74,27 @@ def test_posteriors_on_random_settings_are_those_of_python(name, mixed, node, tm
     expected = clf.predict_proba(rows)
     np.testing.assert_allclose(found[:, 0], expected, rtol=0, atol=1e-9)
     np.testing.assert_allclose(found[:, 1], expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", TEN)
+def test_reasons_of_the_page_are_those_of_python(name, mixed, two, node, tmp_path):
+    for X, y in (mixed, two) if name != "calibrated pairs" else (mixed,):
+        clf, rows = fitted(name, X, y), random_rows(X, 20, seed=3)
+        given = {"data": page_data(clf), "rows": settings_of(rows)}
+        code = (
+            "given.rows.map((row) => scoring.reasons("
+            "given.data.model, row, given.data.attributes.length))"
+        )
+        names = [own["name"] for own in given["data"]["attributes"]]
+        for told, wanted in zip(
+            in_node(node, tmp_path, given, code), reasons(clf, rows, 99), strict=True
+        ):
+            amounts = zip(names, told["amounts"], strict=False)
+            found = {n: a for n, a in amounts if abs(a) > 1e-9}
+            expected = {r.attribute: r.amount for r in wanted if abs(r.amount) > 1e-9}
+            assert found == pytest.approx(expected, rel=0, abs=1e-9)
+            label = str(clf.classes_[told["first"]])
+            assert all(reason.label == label for reason in wanted)
 
 
 @pytest.mark.parametrize("name", TEN)

@@ -36,4 +36,4 @@ def test_what_is_lost_without_a_cell_equals_its_contribution_in_a_sum():
 def test_a_reason_is_written_with_its_sign():
     clf = sy.NaiveBayes().fit([["a"], ["b"], ["a"], ["b"]], [0, 1, 0, 1])
     ((reason,),) = reasons(clf, [["a"]])
-    assert str(reason) == f"x0 = a (+{reason.amount:.2f})"
+    assert str(reason) == f"x0 = a (+{reason.amount:.2f} for 0)"

@@ -105,7 +105,7 @@ def test_contributions_are_those_of_explanations(
     parts = local.contributions * clf.model_.link_scale
     names = local.attributes
     if n_classes == 2:
-        columns = [f"evidence({name})" for name in names]
+        columns = [f"evidence({name}, {clf.classes_[1]})" for name in names]
         expected = parts[:, :, 1] - parts[:, :, 0]
     else:
         columns = [f"evidence({n}, {c})" for n in names for c in clf.classes_]

@@ -23,14 +23,16 @@ if TYPE_CHECKING:
 
 
 class Reason(NamedTuple):
-    """What one cell says for the predicted class, in log-odds."""
+    """What one cell says for the most probable class, in log-odds."""
 
     attribute: str
     value: str
     amount: float
+    label: str
 
     def __str__(self) -> str:
-        return f"{cell_text(self.attribute, self.value)} ({signed(self.amount)})"
+        cell = cell_text(self.attribute, self.value)
+        return f"{cell} ({signed(self.amount)} for {self.label})"
 
 
 def reasons(
@@ -49,7 +51,7 @@ def reasons(
     >>> X = [["sunny", "dry"], ["sunny", "wet"], ["foggy", "wet"], ["foggy", "dry"]]
     >>> clf = sy.NaiveBayes().fit(X, ["walk", "walk", "read", "read"])
     >>> [str(reason) for reason in reasons(clf, X[:1], most=1)[0]]
-    ['x0 = sunny (+1.61)']
+    ['x0 = sunny (+1.61 for walk)']
     """
     explanation = explain_local(clf, X, pairs=pairs)
     order = np.argsort(-explanation.probabilities, axis=1, kind="stable")
@@ -62,9 +64,10 @@ def reasons(
         amounts = _losses(explanation, order)[:, : len(explanation.attributes)]
     loudest = np.argsort(-np.abs(amounts), axis=1, kind="stable")[:, :most]
     names, values = explanation.attributes, explanation.values
+    labels = [str(explanation.classes[c]) for c in order[:, 0]]
     return [
         [
-            Reason(names[j], values[i][j], float(amounts[i, j]))
+            Reason(names[j], values[i][j], float(amounts[i, j]), labels[i])
             for j in columns
             if amounts[i, j]
         ]

@@ -99,8 +99,14 @@ class ScoringQuery:
                 mean = pick(node.centre[j]) if node.centre else 0.0
                 scale = 1.0 if unit else node.scale
                 what = self.away(named.get((j, i), ""), mean, scale)
-                of_class = "" if node.is_odds else f", {self.plan.classes[i]}"
-                self.told.append((what, f"{unit or 'evidence'}({attribute}{of_class})"))
+                # Log-odds of two classes are those of the second.
+                label = self.plan.classes[i + node.is_odds]
+                name = (
+                    f"{unit}({attribute})"
+                    if unit
+                    else f"evidence({attribute}, {label})"
+                )
+                self.told.append((what, name))
 
     def away(self, what: str, mean: float, scale: float) -> str:
         """Write how far something, '' for nothing, is from the average row."""

@@ -4,7 +4,7 @@ const cases = (() => {
   const { byId, data, option, setParts, signed, t, textOf, texts } = controls;
   const { attributes, classes, model } = data;
   const columns = data.order.filter((j) => attributes[j].kind !== "pair");
-  let rows = (data.rows && data.rows.cells) || [], names = null, raw = null, put = null, current = null, pinCase = null, reasonsOf = null;
+  let rows = (data.rows && data.rows.cells) || [], names = null, raw = null, put = null, current = null, pinCase = null;
 
   // The middle of every number, the commonest of every category.
   const typical = () => attributes.map((own) => {
@@ -94,10 +94,12 @@ const cases = (() => {
   function answered() {
     const header = [...names, "prediction", ...classes.map((name) => `p(${name})`), "reason 1", "reason 2", "reason 3"];
     const lines = rows.map((row, k) => {
-      const p = scoring.posterior(model, row), amounts = reasonsOf(row);
-      const best = amounts.map((amount, j) => ({ amount, j })).filter(({ j }) => row[j] !== null && attributes[j].kind !== "pair")
+      // As in Python: for the most probable class, of missing cells and of pairs too.
+      const p = scoring.posterior(model, row), { first, amounts } = scoring.reasons(model, row, attributes.length);
+      const best = amounts.map((amount, j) => ({ amount, j })).filter(({ amount }) => amount)
         .sort((a, b) => Math.abs(b.amount) - Math.abs(a.amount)).slice(0, 3);
-      const reasons = best.map(({ amount, j }) => `${attributes[j].title} = ${textOf(attributes[j], row[j])} (${signed(amount)})`);
+      const cell = (j) => (attributes[j].sides || [{ column: j }]).map(({ column }) => textOf(attributes[column], row[column])).join(", ");
+      const reasons = best.map(({ amount, j }) => `${attributes[j].title} = ${cell(j)} (${signed(amount)} ${t("for {name}", { name: classes[first] })})`);
       return [...names.map((_, i) => raw[k][i] ?? ""), classes[scoring.winner(model, row)], ...p, ...reasons].map(quoted).join(",");
     });
     return [header.map(quoted).join(","), ...lines].join("\n");
@@ -155,8 +157,8 @@ const cases = (() => {
     }
   }
 
-  function connect(values, setAll, pin, reasons) {
-    [current, put, pinCase, reasonsOf] = [values, setAll, pin, reasons];
+  function connect(values, setAll, pin) {
+    [current, put, pinCase] = [values, setAll, pin];
     const tell = (text) => { byId("copied").textContent = text; };
     const at = () => (byId("case").value === "" ? -1 : Number(byId("case").value));
     byId("typical").addEventListener("click", () => put(typical()));

@@ -518,10 +518,7 @@
   window.addEventListener("beforeprint", update);
   window.addEventListener("afterprint", update);
   fillClasses();
-  cases.connect(values, setAll, pin, (row) => {
-    const { leaf, first, second } = chosen(scoring.posterior(model, row), two ? state.shown : scoring.winner(model, row));
-    return scoring.contributions(leaf, row, attributes.length).map((told) => evidenceFor(told, leaf, first, second));
-  });
+  cases.connect(values, setAll, pin);
   if (typeof editing !== "undefined") editing.connect(redraw, () => state.shown);
   cases.readLink();
   update();

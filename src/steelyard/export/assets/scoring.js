@@ -173,6 +173,20 @@ const scoring = (() => {
     return node.kind === "mixture" ? out : out.map((p) => p / node.parts.length);
   }
 
+  // The most probable class, and what every attribute adds to its log-odds against the next; in
+  // a model that is not one sum, what is lost with the cell.
+  function reasons(model, cells, nAttributes) {
+    const p = posterior(model, cells), [first, second] = p.map((_, c) => c).sort((a, b) => p[b] - p[a]);
+    if (model.kind === "sum") {
+      const told = contributions(model, cells, nAttributes);
+      return { first, amounts: told.map((row) => model.scale * (row[first] - row[second])) };
+    }
+    // A vote may be unanimous; the smallest probability stands for none. Text with \0 was never seen.
+    const log = (x) => Math.log(Math.max(x, 2.2250738585072014e-308)), odds = (q) => log(q[first]) - log(q[second]);
+    const without = (j) => posterior(model, cells.map((cell, k) => (k === j ? "\0" : cell)));
+    return { first, amounts: cells.map((_, j) => odds(p) - odds(without(j))) };
+  }
+
   // The logs of the posterior but for a constant, and the posterior, as functions of the
   // cell of one column: only its own terms are added up again.
   function along(model, cells, j) {
@@ -281,6 +295,6 @@ const scoring = (() => {
   }
 
   return { along, amounts, attributeOf, baseOf, cellsOf, contributions, dateOf, erfc, groupOf, intervalOf, leaves, meanOf, posterior,
-    roundEven, scoresOf, softmax, winner };
+    reasons, roundEven, scoresOf, softmax, winner };
 })();
 if (typeof module !== "undefined") module.exports = scoring;
