@@ -11,9 +11,9 @@ import steelyard as sy
 from steelyard.fitting.default import row_sample
 from steelyard.fitting.default.row_sample import (
     RowCounts,
+    RowHash,
     RowSketch,
     expected_share,
-    row_keys,
     sample_rows,
 )
 from steelyard.fitting.recipe import encode_training
@@ -89,8 +89,8 @@ def test_few_rows_are_all_drawn():
 
 
 def keys_of(training, seed=5):
-    weights = training.sample_weight
-    return row_keys(training.codes, training.labels, weights, np.uint64(seed))
+    row_hash = RowHash.of(training.given_counts, np.uint64(seed))
+    return row_hash.keys(training.codes, training.labels, training.sample_weight)
 
 
 @pytest.mark.parametrize("n_distinct", [1, 20, 300, 4000])
@@ -154,9 +154,8 @@ def test_keys_do_not_depend_on_how_codes_are_stored():
     assert bytes_as_they_are.codes.blocks[0].look_up is not None
     assert wide.codes.blocks[0].look_up is None
     assert_array_equal(keys_of(bytes_as_they_are), keys_of(wide))
-    half = row_keys(
-        wide.codes.part(slice(100, 300)), wide.labels[100:300], None, np.uint64(5)
-    )
+    row_hash = RowHash.of(wide.given_counts, np.uint64(5))
+    half = row_hash.keys(wide.codes.part(slice(100, 300)), wide.labels[100:300], None)
     assert_array_equal(half, keys_of(wide)[100:300])
 
 

@@ -1,18 +1,20 @@
 r"""Rows drawn by their content, from chunks of any size and in any order.
 
-Equal rows have the same key, a hash of codes, numbers, class and weight. A key that
-occurs :math:`m` times is drawn at the times :math:`G_1 < G_2 < \dots` of a Poisson
-process that starts from the key, divided by :math:`m`; the earliest draws win. So
-rows that occur once are drawn with equal probability, and others in proportion. How
-often a key occurs is counted exactly, but only for those that may be drawn at all,
-which a sketch of all keys tells; memory does not grow with the table. ``deal`` deals
-rows to folds by their content as well.
+Equal rows have the same key, a hash of cells, class and weight. Names and positions of
+columns and classes are not in it: columns with the same values are told apart by how
+often they have each, and classes by their size and counts. A key that occurs :math:`m`
+times is drawn at the times :math:`G_1 < G_2 < \dots` of a Poisson process that starts
+from the key, divided by :math:`m`; the earliest draws win. So rows that occur once are
+drawn with equal probability, and others in proportion. How often a key occurs is
+counted exactly, but only for those that may be drawn at all, which a sketch of all keys
+tells; memory does not grow with the table. ``deal`` assigns rows to folds by their
+content as well.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -24,8 +26,9 @@ from steelyard._common.arrays import Floats, Ints, Labels
 from steelyard._common.threads import pieces
 from steelyard.kernels import hashing
 from steelyard.model.training import TrainingSet
+from steelyard.proba.counts import Counts
 from steelyard.table.codes import Codes, comparable
-from steelyard.table.schema import TableSchema
+from steelyard.table.schema import FeatureSchema
 
 _Keys = NDArray[np.uint64]
 
@@ -34,6 +37,9 @@ _SKETCH = 1 << 21
 
 # Up to so many rows every key is counted; above, keys are hashed again for each pass.
 _COUNTED = 1 << 21
+
+# Counts are compared as whole numbers of such parts of their total.
+_PARTS = 1e9
 
 
 def sample_rows(training: TrainingSet, most: int, rng: np.random.RandomState) -> Ints:
@@ -46,15 +52,16 @@ def sample_rows(training: TrainingSet, most: int, rng: np.random.RandomState) ->
     n_rows, place, sketch = training.n_rows, training.place, None
     if n_rows <= most:
         return np.arange(n_rows)
-    seed = drawing_seed(rng)
+    row_hash = RowHash.of(training.given_counts, drawing_seed(rng))
     if n_rows > _COUNTED:
-        sketch = place.sum(training, partial(_sketch_part, seed=seed), is_exact=True)
+        sketching = partial(_sketch_part, row_hash=row_hash)
+        sketch = place.sum(training, sketching, is_exact=True)
     drawn, share = None, expected_share(n_rows, most)
     while drawn is None:
-        count = partial(_count_part, seed=seed, share=share, sketch=sketch)
+        count = partial(_count_part, row_hash=row_hash, share=share, sketch=sketch)
         drawn = place.sum(training, count, is_exact=True).drawn(most)
         share = 2 * share
-    find = partial(_find_part, seed=seed, drawn=drawn)
+    find = partial(_find_part, row_hash=row_hash, drawn=drawn)
     found = place.each(training, find)
     if len(found) > 1:
         earlier = np.cumsum([seen for seen, _, _ in found], axis=0)[:-1]
@@ -65,36 +72,40 @@ def sample_rows(training: TrainingSet, most: int, rng: np.random.RandomState) ->
     )
 
 
-def _part_keys(part: TrainingSet, seed: np.uint64) -> Iterator[_Keys]:
+def _part_keys(part: TrainingSet, row_hash: RowHash) -> Iterator[_Keys]:
     for rows in pieces(slice(0, part.n_rows)):
         u = None if part.sample_weight is None else part.sample_weight[rows]
-        yield row_keys(part.codes.part(rows), part.labels[rows], u, seed)
+        yield row_hash.keys(part.codes.part(rows), part.labels[rows], u)
 
 
-def _sketch_part(part: TrainingSet, seed: np.uint64) -> RowSketch:
+def _sketch_part(part: TrainingSet, row_hash: RowHash) -> RowSketch:
     sketch = RowSketch()
-    for keys in _part_keys(part, seed):
+    for keys in _part_keys(part, row_hash):
         sketch.add(keys)
     return sketch
 
 
 def _count_part(
-    part: TrainingSet, seed: np.uint64, share: float, sketch: RowSketch | None
+    part: TrainingSet, row_hash: RowHash, share: float, sketch: RowSketch | None
 ) -> RowCounts:
     counts = RowCounts(share, sketch)
-    for keys in _part_keys(part, seed):
+    for keys in _part_keys(part, row_hash):
         counts.add(keys)
     counts._sketch = None  # so that it does not travel back
     return counts
 
 
 def _find_part(
-    part: TrainingSet, before: Ints | None = None, *, seed: np.uint64, drawn: DrawnRows
+    part: TrainingSet,
+    before: Ints | None = None,
+    *,
+    row_hash: RowHash,
+    drawn: DrawnRows,
 ) -> tuple[Ints, int, Ints]:
     """Count the rows of drawn keys and all rows; say which are drawn, given others."""
     seen = np.zeros(len(drawn.keys), np.int64) if before is None else before
     positions, start = [np.empty(0, dtype=np.int64)], 0
-    for keys in _part_keys(part, seed):
+    for keys in _part_keys(part, row_hash):
         found, seen = drawn.positions(keys, seen)
         positions.append(start + found)
         start += len(keys)
@@ -111,37 +122,90 @@ def expected_share(n_rows: int, most: int) -> float:
     return (most + 8.0 * np.sqrt(most) + 8.0) / n_rows
 
 
-def column_numbers(schema: TableSchema) -> _Keys:
-    """Return a number for each attribute: of its name, or its position without one."""
-    if schema.names is None:
-        return np.arange(len(schema), dtype=np.uint64)
-    labels = [zlib.crc32(label.encode()) for label in schema.labels()]
-    return np.array(labels, dtype=np.uint64)
+@dataclass(frozen=True)
+class RowHash:
+    """Keys of rows by what they hold, whatever columns and classes are called."""
+
+    seed: np.uint64
+    by_code: _Keys
+    """What a code adds to the key, by row of a table by code."""
+
+    by_class: _Keys
+
+    @classmethod
+    def of(cls, counts: Counts, seed: np.uint64) -> RowHash:
+        """Tell columns and classes of a table apart by its counts."""
+        schema, total = counts.schema, counts.total
+        # Sums of weights that are not whole depend on the order of rows, a little.
+        shares, sizes = (
+            np.rint(_PARTS * own / total).astype(np.int64)
+            for own in (counts.by_code, counts.by_class)
+        )
+        cells = [_code_hashes(feature) for feature in schema.features]
+        contents = []
+        for j, (feature, hashes) in enumerate(zip(schema.features, cells, strict=True)):
+            of_code = shares[schema.offsets[j] : schema.offsets[j + 1]].sum(axis=1)
+            contents.append((feature.edges, _content(hashes, of_code)))
+        salts = mixed(np.uint64(1), _ranks(contents))
+        by_code = [mixed(salt, own) for salt, own in zip(salts, cells, strict=True)]
+        of_classes = [
+            (size, _content(np.sort(column)))
+            for size, column in zip(sizes.tolist(), shares.T, strict=True)
+        ]
+        by_class = mixed(np.uint64(2), _ranks(of_classes))
+        return cls(seed, np.concatenate([np.empty(0, np.uint64), *by_code]), by_class)
+
+    def keys(self, codes: Codes, labels: NDArray[Any], weights: Floats | None) -> _Keys:
+        """Return the key of every row, whatever blocks its codes are in."""
+        schema = codes.schema
+        keys = self.by_class[labels]
+        for block in codes.blocks:
+            spread = block.table_rows(schema.offsets)
+            of_block = self.by_code if spread is None else self.by_code[spread]
+            starts = block.starts(schema.offsets)
+            hashing.add_hashes(block.values, starts, of_block, keys)
+        for g in range(codes.n_numbers):
+            keys += _number_hashes(codes.number_column(g))
+        if weights is not None:
+            bits = np.ascontiguousarray(weights).view(np.uint64)
+            keys += mixed(np.uint64(3), bits)
+        return mixed(self.seed, keys)
 
 
-def row_keys(
-    codes: Codes, labels: NDArray[Any], weights: Floats | None, seed: np.uint64
-) -> _Keys:
-    """Return the key of every row, whatever blocks its codes are in."""
-    schema = codes.schema
-    numbers = np.concatenate([column_numbers(schema), len(schema) + np.arange(2)])
-    salts = mixed(np.full(len(numbers), seed), numbers)
-    table = np.empty(schema.n_codes, dtype=np.uint64)
-    for j, (start, stop) in enumerate(
-        zip(schema.offsets[:-1], schema.offsets[1:], strict=True)
-    ):
-        table[start:stop] = mixed(salts[j], np.arange(stop - start))
-    keys = mixed(salts[-1], labels)
-    for block in codes.blocks:
-        spread = block.table_rows(schema.offsets)
-        of_block = table if spread is None else table[spread]
-        hashing.add_hashes(block.values, block.starts(schema.offsets), of_block, keys)
-    for g, j in enumerate(schema.gaussian.tolist()):
-        number = comparable(codes.number_column(g))
-        keys += mixed(salts[j], number.view(np.uint64))
-    if weights is not None:
-        keys += mixed(salts[-2], np.ascontiguousarray(weights).view(np.uint64))
-    return mixed(keys, np.uint64(0))
+def _code_hashes(feature: FeatureSchema) -> _Keys:
+    """Return a hash of each code: of a category by its value, of a bin by its place."""
+    codes = mixed(np.uint64(4), np.arange(feature.n_codes))
+    if feature.kind == "categorical":
+        numbers = [
+            float(zlib.crc32(v.encode(errors="surrogatepass")))
+            if isinstance(v, str)
+            else float(v)
+            for v in feature.values
+        ]
+        codes[1 : 1 + len(numbers)] = _number_hashes(np.array(numbers, np.float64))
+        if feature.missing_is_value:
+            codes[-1:] = mixed(np.uint64(5), np.zeros(1))
+    return codes
+
+
+def _number_hashes(numbers: Floats) -> _Keys:
+    return mixed(np.uint64(6), comparable(numbers).view(np.uint64))
+
+
+def _content(*parts: NDArray[Any]) -> bytes:
+    """Return bytes that sort like numbers do: those of the first part come first.
+
+    Entries of further parts follow the number beside them.
+    """
+    order = np.argsort(parts[0], kind="stable")
+    sorted_parts = [part[order].astype(part.dtype.newbyteorder(">")) for part in parts]
+    return np.column_stack([own.view("V8") for own in sorted_parts]).tobytes()
+
+
+def _ranks(contents: Sequence[Any]) -> Ints:
+    """Return the place of each content among the different ones."""
+    place = {content: k for k, content in enumerate(sorted(set(contents)))}
+    return np.array([place[content] for content in contents], dtype=np.int64)
 
 
 class RowSketch:
@@ -303,14 +367,14 @@ def mixed(key: Any, values: Any) -> _Keys:
 def deal(
     training: TrainingSet, n_folds: int, rng: np.random.RandomState
 ) -> tuple[Ints, Labels, Floats]:
-    """Deal rows to folds: positions of rows, their folds, and their weights there.
+    """Assign rows to folds: positions of rows, their folds, and their weights there.
 
-    Rows of a class are in the order of a hash of what they hold, whatever the order of
-    columns and of classes is, and each fold takes a run of them, so that a row more or
-    less leaves nearly all others in their folds. Folds have the same size and the same
-    classes. Equal rows are merged: each fold has as many whole parts of them as there
-    are, and what is left is dealt one by one, as is every row with weights that are not
-    whole numbers. New rows have such twins too.
+    Rows of a class are in the order of a hash of what they hold, whatever the order and
+    the names of columns and of classes are, and each fold takes a run of them, so that
+    a row more or less leaves nearly all others in their folds. Folds have the same size
+    and the same classes. Equal rows are merged: each fold has as many whole parts of
+    them as there are, and what is left is assigned one by one, as is every row with
+    weights that are not whole numbers. New rows have such twins too.
     """
     labels, u = training.labels, training.sample_weight
     u = np.ones(len(labels)) if u is None else u
@@ -351,24 +415,32 @@ def _runs(kinds: Ints, classes: Ints, keys: _Keys, n_folds: int) -> Labels:
 def _content_keys(codes: Codes, labels: Labels, first: Ints) -> tuple[_Keys, Ints]:
     """Return keys of kinds of rows, and ranks of classes, by what they hold.
 
-    The key of a kind comes from a hash that is a sum over columns, of a name or of all
-    that the column holds; that of a class from a sum over its rows.
+    The key of a kind is a hash of its cells in any order, so that a row more or less
+    changes no other key. Only kinds with the same cells, in other columns, are told
+    apart by the columns, and these by what they hold.
     """
-    cells = [codes.column(j)[first] for j in codes.schema.coded.tolist()]
-    numbers = [codes.number_column(g)[first] for g in range(codes.n_numbers)]
-    cells += [comparable(column).view(np.uint64) for column in numbers]
-    names, is_named = column_numbers(codes.schema), codes.schema.names is not None
-    order = [*codes.schema.coded.tolist(), *codes.schema.gaussian.tolist()]
-    keys = np.zeros(len(first), dtype=np.uint64)
-    for j, column in zip(order, cells, strict=True):
-        own = mixed(np.uint64(0), column)
-        # As an array: a scalar that overflows would warn.
-        salt = names[j : j + 1] if is_named else own.sum(dtype=np.uint64, keepdims=True)
-        keys += mixed(mixed(np.uint64(1), salt), own)
-    keys = mixed(np.uint64(2), keys)
-    totals = np.zeros(int(labels.max()) + 1, dtype=np.uint64)
-    np.add.at(totals, labels[first], keys)
-    return keys, np.argsort(np.argsort(totals, kind="stable"), kind="stable")
+    classes = labels[first]
+    sizes = np.bincount(classes)
+    cells = []
+    for j, feature in enumerate(codes.schema.features):
+        if feature.is_coded:
+            cells.append(_code_hashes(feature)[codes.column(j)[first]])
+    for g in range(codes.n_numbers):
+        cells.append(_number_hashes(codes.number_column(g)[first]))
+    keys = mixed(np.uint64(7), sum(cells, np.zeros(len(first), dtype=np.uint64)))
+    _, group, group_sizes = np.unique(
+        mixed(keys, classes), return_inverse=True, return_counts=True
+    )
+    is_shared = group_sizes[group] > 1
+    if is_shared.any():
+        rows = mixed(keys, _ranks(sizes.tolist())[classes])
+        found = (np.unique(mixed(rows, own), return_counts=True) for own in cells)
+        salts = mixed(np.uint64(1), _ranks([_content(*own) for own in found]))
+        for salt, own in zip(salts, cells, strict=True):
+            keys[is_shared] += mixed(salt, own[is_shared])
+    totals = np.zeros(len(sizes), dtype=np.uint64)
+    np.add.at(totals, classes, keys)
+    return keys, np.argsort(np.lexsort((totals, sizes)), kind="stable")
 
 
 def distinct_rows(codes: Codes, labels: Labels) -> tuple[Ints, Ints]:
