@@ -176,3 +176,22 @@ def test_a_model_with_categorical_numbers_takes_frames_and_files(tmp_path, frame
         assert done.out == run("predict", out, path).out
     own.save(out)
     assert done.out == run("predict", out, plain).out == run("predict", out, padded).out
+
+
+def test_a_model_reads_the_sheet_that_it_was_fitted_to(tmp_path, frame, run):
+    path, out = tmp_path / "loans.xlsx", tmp_path / "m.json"
+    other = pd.DataFrame({"note": ["a", "b", "c"]})
+    with pd.ExcelWriter(path) as book:
+        other.to_excel(book, sheet_name="About", index=False)
+        frame.to_excel(book, sheet_name="Loans", index=False)
+    options = ("--target", "ill", "--method", "NB", "--no-check", "-o", out)
+    assert run("fit", path, "--sheet", "Loans", *options).status == 0
+    done = run("predict", out, path)
+    assert done.status == 0 and len(done.out.splitlines()) == len(frame) + 1, done.err
+    assert sy.load(out).training_.reading["sheet"] == "Loans"
+    done = run("predict", out, path, "--sheet", "About")
+    assert done.status == 2
+    assert "Other sheets, to choose with --sheet: 'Loans'" in done.err
+    # A file without that sheet is read from its first.
+    frame.to_excel(tmp_path / "new.xlsx", sheet_name="Sheet1", index=False)
+    assert run("predict", out, tmp_path / "new.xlsx").status == 0

@@ -8,6 +8,7 @@ import zlib
 from decimal import Decimal
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import pyreadstat
 import pytest
@@ -227,6 +228,61 @@ def test_titles_of_a_sheet_are_left_out_and_mentioned(book):
     assert notes[0].endswith("the sheet '2007' is read, and not '2008'")
     assert notes[1].endswith("a line above the names is left out, 'Penguins'")
     assert whole(book, skip=3)[0].equals(found)
+
+
+@pytest.mark.parametrize("above", [["Loans"], ["Applicant", None, None, "Loan"]])
+@pytest.mark.parametrize("share_missing", [0.0, 0.5])
+def test_titles_are_found_in_a_sheet_as_in_text(tmp_path, above, share_missing):
+    random = np.random.default_rng(0)
+    cells = random.integers(0, 99, (40, 5)).astype(float)
+    cells[random.random(cells.shape) < share_missing] = np.nan
+    frame = pd.DataFrame(cells, columns=["age", "income", "years", "sum", "bad"])
+    title = pd.DataFrame([above + [None] * (5 - len(above)), frame.columns])
+    frame.columns = title.columns
+    frame = pd.concat([title, frame])
+    frame.to_excel(tmp_path / "a.xlsx", index=False, header=False)
+    frame.to_csv(tmp_path / "a.csv", index=False, header=False)
+    found, notes = whole(tmp_path / "a.xlsx")
+    expected, _ = whole(tmp_path / "a.csv")
+    assert found.columns.tolist() == ["age", "income", "years", "sum", "bad"]
+    assert notes[-1].endswith(f"a line above the names is left out, {above[0]!r}")
+    np.testing.assert_array_equal(found.astype(float), expected.astype(float))
+
+
+def test_cells_far_from_the_table_are_refused_and_empty_ones_are_not(tmp_path):
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for row in (["a", "class"], *([k, "uv"[k % 2]] for k in range(9))):
+        sheet.append(row)
+    far = sheet.cell(1048576, 16384)
+    far.value = "x"
+    book.save(tmp_path / "far.xlsx")
+    message = "'Sheet' of .*far.xlsx has cells as far as row 1048576 and column 16384"
+    with pytest.raises(TableError, match=message):
+        whole(tmp_path / "far.xlsx")
+    far.value = None
+    book.save(tmp_path / "styled.xlsx")
+    assert whole(tmp_path / "styled.xlsx")[0].shape == (9, 2)
+
+
+def test_an_error_without_words_is_named(book, monkeypatch):
+    def fails(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(pd, "read_excel", fails)
+    with pytest.raises(TableError, match=r"cannot be read as xlsx: MemoryError$"):
+        whole(book)
+
+
+@pytest.mark.parametrize(
+    "hidden", ["__MACOSX/._a.csv", ".DS_Store", "data/._a.csv", ".git/config"]
+)
+@pytest.mark.parametrize("name", ["a.zip", "a.csv.zip"])
+def test_hidden_files_of_an_archive_are_not_counted(tmp_path, hidden, name):
+    with zipfile.ZipFile(tmp_path / name, "w") as archive:
+        archive.writestr("data/a.csv", "a,b\n1,x\n2,y\n")
+        archive.writestr(hidden, "no table")
+    assert whole(tmp_path / name)[0]["b"].tolist() == ["x", "y"]
 
 
 def test_a_sheet_is_chosen_by_name(book):

@@ -271,10 +271,10 @@ def _check_lacking(expected: Iterable[str], also: list[str], reader: Reader) -> 
         hint = f" {listed(renamed, 3)}." if renamed else ""
         raise ColumnError(
             f"{reader.name} lacks {len(lacking)} columns that the model needs: "
-            f"{listed(map(repr, lacking), 5)}.{hint}"
+            f"{listed(map(repr, lacking), 5)}.{hint}{reader.hint}"
         )
     for name in (*lacking, *also):
-        find_column(name, reader.names, reader.name)
+        find_column(name, reader.names, reader.name, reader.hint)
     reader.check_names([*expected, *also])
 
 

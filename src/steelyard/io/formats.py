@@ -34,6 +34,9 @@ _ENGINES = {
     "xls": ["calamine", "xlrd"],
     "ods": ["calamine", "odf"],
 }
+# Sheets of more cells are read if a tenth of them are known.
+_MAX_OPEN_CELLS = 20_000_000
+_MIN_KNOWN_SHARE = 0.1
 _MODULES = {"calamine": "python_calamine"}
 _PACKAGES = {"odf": "odfpy", "calamine": "python-calamine"}
 
@@ -49,12 +52,20 @@ class WholeFiles(Reader):
         What to read.
     dialect : CsvDialect
         Which cells of Excel are missing, and how text in ARFF is encoded.
+    like : mapping, optional
+        How the file of a model was read, whose sheet is read here too if it is there.
     """
 
     is_cheap = False
 
-    def __init__(self, files: Sequence[File], dialect: CsvDialect) -> None:
+    def __init__(
+        self,
+        files: Sequence[File],
+        dialect: CsvDialect,
+        like: Mapping[str, Any] = {},
+    ) -> None:
         self.dialect, self.notes, self.about = dialect, [], {}
+        self._like = like
         self.labels = {}
         words = dialect.missing_values
         self.reading = {"missing_values": words, "dates": {}, "units": {}}
@@ -81,7 +92,7 @@ class WholeFiles(Reader):
             raise
         except Exception as error:
             # Libraries have errors of their own for what is no such file.
-            line = str(error).partition("\n")[0]
+            line = str(error).partition("\n")[0] or type(error).__name__
             problem = f"cannot be read as {file.format}: {line}"
             raise TableError(f"{file.name} {problem}") from None
         frame.columns = frame.columns.map(lambda name: str(name).strip())
@@ -95,6 +106,8 @@ class WholeFiles(Reader):
         how["comment"] = self.dialect.comment or None
         with pd.ExcelFile(_data(file), engine=engine) as book:
             how["sheet_name"] = sheet = self._sheet(book.sheet_names, file)
+            if engine == "openpyxl":
+                _check_extent(book.book[sheet], f"The sheet {sheet!r} of {file.name}")
             skip = self.dialect.skip or self._titles(book, sheet, file)
             how["header"] = None if self.dialect.no_header else 0
             frame = pd.read_excel(book, skiprows=skip, **how)
@@ -107,7 +120,8 @@ class WholeFiles(Reader):
     def _sheet(self, sheets: Sequence[Any], file: File) -> str:
         """Return the sheet that was asked for, or the first; say which others are."""
         names = list(map(str, sheets))
-        chosen = self.dialect.sheet or names[0]
+        of_model = self._like.get("sheet")
+        chosen = self.dialect.sheet or (of_model if of_model in names else names[0])
         if chosen not in names:
             raise TableError(
                 f"{file.name} has no sheet {chosen!r}.{did_you_mean(chosen, names)} "
@@ -117,6 +131,7 @@ class WholeFiles(Reader):
         if others and not self.dialect.sheet:
             read = f"the sheet {chosen!r} is read, and not {others}"
             self.notes.append(f"{file.name}: {read}")
+        self.reading["sheet"] = chosen
         if others:
             self.hint = f" Other sheets, to choose with `sheet`: {others}."
         return chosen
@@ -128,10 +143,15 @@ class WholeFiles(Reader):
         if self.dialect.no_header:
             return 0
         first = pd.read_excel(book, sheet_name=sheet, header=None, nrows=60)
-        rows = [[cell for cell in row if cell == cell] for row in first.to_numpy()]
-        known = [k for k, row in enumerate(rows) if row]
-        start = first_names([rows[k] for k in known])
-        titles = tuple(str(rows[k][0]) for k in known[:start])
+        cells = first.dropna(axis=1, how="all")
+        cells = cells.astype(object).where(cells.notna(), None)
+        rows = cells.to_numpy().tolist()
+        known = [k for k, row in enumerate(rows) if any(c is not None for c in row)]
+        start = first_names(_without_ends([rows[k] for k in known]))
+        titles = tuple(
+            str(next(cell for cell in rows[k] if cell is not None))
+            for k in known[:start]
+        )
         if titles:
             self.notes.append(f"{file.name}: {Top(start, titles).in_words()}")
         return known[start] if known else 0
@@ -243,6 +263,36 @@ class WholeFiles(Reader):
             self.notes.append(f"{file.name}: {problem}")
         self.about = {"relation": data.relation, "target": data.target_name()}
         return data.to_pandas()
+
+
+def _without_ends(rows: list[list[Any]]) -> list[list[Any]]:
+    """Return rows, of which the first ones end with their only cell, as titles do."""
+    found = []
+    for n, row in enumerate(rows):
+        known = [k for k, cell in enumerate(row) if cell is not None]
+        if len(known) > 1:
+            return [*found, *rows[n:]]
+        found.append(row[: known[0] + 1])
+    return found
+
+
+def _check_extent(sheet: Any, where: str) -> None:
+    """Refuse a sheet with cells so far from the others that it fits no memory."""
+    if (sheet.max_row or 0) * (sheet.max_column or 0) <= _MAX_OPEN_CELLS:
+        return
+    # What the file says of its extent counts empty cells, if they have a style.
+    sheet.reset_dimensions()
+    n_known, last, width = 0, 0, 0
+    for k, row in enumerate(sheet.iter_rows(values_only=True), 1):
+        known = [j for j, cell in enumerate(row, 1) if cell is not None]
+        if known:
+            n_known, last, width = n_known + len(known), k, max(width, known[-1])
+    if last * width > max(_MAX_OPEN_CELLS, n_known / _MIN_KNOWN_SHARE):
+        raise TableError(
+            f"{where} has cells as far as row {last} and column {width}, of which "
+            f"{n_known} are known. Delete what is beyond the table, or save the table "
+            "as CSV."
+        )
 
 
 def _loads(text: str) -> Any:

@@ -357,14 +357,23 @@ def within(path: str) -> str:
 
 
 def _only_file(archive: zipfile.ZipFile, path: str) -> str:
-    # What macOS adds is no file of anybody.
-    names = [n for n in archive.namelist() if n[-1] != "/" and "__MACOSX" not in n]
+    # What macOS adds, and hidden files, are no tables.
+    names = [
+        name
+        for name in archive.namelist()
+        if name[-1] != "/"
+        and not any(part[0] == "." or part == "__MACOSX" for part in _parts(name))
+    ]
     if len(names) != 1:
         raise TableError(
             f"{path} holds {len(names)} files, of which one is read: unpack it, and "
             "name the file, a folder or a pattern."
         )
     return names[0]
+
+
+def _parts(name: str) -> list[str]:
+    return [part for part in name.split("/") if part.strip(".")]
 
 
 def _zstandard(raw: IO[bytes], path: str) -> Any:

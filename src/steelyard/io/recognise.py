@@ -313,7 +313,7 @@ def _open_files(
     from steelyard.io.formats import WholeFiles
 
     told = {name: value for name, value in said.items() if value is not None}
-    return WholeFiles(files, CsvDialect(**told))
+    return WholeFiles(files, CsvDialect(**told), like)
 
 
 def _need_pyarrow() -> None:

@@ -101,6 +101,8 @@ def _is_title(row: Cells, width: int) -> bool:
     is_narrow = len(row) < width - 1 or (len(row) < width and n_known == 1)
     is_narrow |= len(row) < width and not are_names(row)
     is_narrow |= len(row) != width and str(row[0]).startswith("#")
+    # Names of groups of columns stand above some of them.
+    is_narrow |= n_known <= width // 2 and width > 2 and not _has_numbers(row)
     return is_narrow or (n_known <= 1 and width > 2)
 
 
@@ -111,8 +113,12 @@ def _is_known(cell: Any) -> bool:
 def are_names(row: Cells) -> bool:
     """Whether cells may be names of columns: known, different, and no numbers."""
     texts = [str(cell).strip() for cell in row if _is_known(cell)]
-    are_texts = not any(map(_NUMBER.fullmatch, texts))
-    return len(texts) > len(row) // 2 and len(set(texts)) == len(texts) and are_texts
+    are_distinct = len(set(texts)) == len(texts)
+    return len(texts) > len(row) // 2 and are_distinct and not _has_numbers(row)
+
+
+def _has_numbers(row: Cells) -> bool:
+    return any(_NUMBER.fullmatch(str(cell).strip()) for cell in row)
 
 
 def have_names(rows: Sequence[list[str]]) -> bool:

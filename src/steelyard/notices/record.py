@@ -67,7 +67,7 @@ class TrainingRecord:
     """
 
     reading: Mapping[str, Any] = field(default_factory=dict)
-    """How files of text were read: separator, decimal and thousands marks, words for
+    """How files were read: marks of text files, the sheet of a spreadsheet, words for
     missing cells, orders of dates and units by column. Empty for tables."""
 
     labels: Mapping[str, str] = field(default_factory=dict)

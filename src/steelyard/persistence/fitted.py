@@ -193,6 +193,8 @@ def _read_reading(reader: ObjectReader, key: str, sizes: Sizes) -> dict[str, Any
         raise inner.complaint("missing_values", "must hold words")
     found["dates"] = _read_texts(inner, "dates", tuple(ORDERS))
     found["units"] = _read_texts(inner, "units")
+    if inner.has("sheet"):
+        found["sheet"] = inner.text("sheet")
     if inner.has("missing_by_column"):
         words = inner.inner("missing_by_column")
         names = inner.get("missing_by_column")
