@@ -12,7 +12,6 @@ from importlib import import_module
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 from numpy.testing import assert_allclose
@@ -21,7 +20,6 @@ from benchmarks.data import n_rows
 from benchmarks.registry import Case, Seconds, Skip, at_least, at_most, row
 from benchmarks.registry import within_seconds as within
 from steelyard import export, method
-from steelyard.classifiers import after_fit
 from steelyard.export.check import onnx_feed
 
 TRAINING_ROWS = 5_000
@@ -63,12 +61,6 @@ def repeated(function: Callable[[], Any]) -> Callable[[], Any]:
     return run
 
 
-def ordinary(clf: Any, X: Any) -> Any:
-    """Predict by arrays, as many rows are predicted."""
-    with patch.object(after_fit, "encode_few", lambda X, schema: None):
-        return clf.predict_proba(X)
-
-
 def same(results: dict[str, Any]) -> None:
     first, *others = results.values()
     for other in others:
@@ -88,7 +80,7 @@ def scorer_case(name: str, n_columns: int) -> Case:
     score, cells = clf.scorer(), X.iloc[0].to_dict()
     return Case(
         repeated(lambda: [list(score(cells).values())]),
-        {"by arrays": repeated(partial(ordinary, clf, X))},
+        {"by arrays": repeated(partial(clf.predict_proba, X))},
         check=same,
     )
 
@@ -101,24 +93,6 @@ def _(scale: float) -> Case:
 @row("scorer of one row, NB, 32 columns", at_least(300), memory=False)
 def _(scale: float) -> Case:
     return scorer_case("NB", 32)
-
-
-def few_case(name: str, n_columns: int) -> Case:
-    clf, X = one_row(name, n_columns)
-    by_arrays = repeated(partial(ordinary, clf, X))
-    return Case(
-        repeated(lambda: clf.predict_proba(X)), {"by arrays": by_arrays}, check=same
-    )
-
-
-@row("predict_proba of one row, SHNB, 8 columns", at_least(10), memory=False)
-def _(scale: float) -> Case:
-    return few_case("SHNB", 8)
-
-
-@row("predict_proba of one row, NB, 32 columns", at_least(10), memory=False)
-def _(scale: float) -> Case:
-    return few_case("NB", 32)
 
 
 # -------------------------------------------------------------------------------- files

@@ -16,7 +16,6 @@ from steelyard.io import as_source
 from steelyard.table.by_schema import SchemaEncoder
 from steelyard.table.codes import Codes
 from steelyard.table.dates import date_of_part
-from steelyard.table.few_rows import encode_few
 from steelyard.table.frames import as_table
 
 if TYPE_CHECKING:
@@ -244,9 +243,6 @@ class FittedNB:
     def _encode(self, X: Any, check: NewRows | None = None) -> Codes:
         if "model_" not in vars(self):
             check_fitted(self)
-        codes = encode_few(X, self.encoder_.schema_) if check is None else None
-        if codes is not None:
-            return codes
         table = as_table(X, self)
         look = None if check is None else check.watch(table)
         return self.encoder_.encode(table, look)
