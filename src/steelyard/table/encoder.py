@@ -57,6 +57,7 @@ from steelyard.table.summary.whole_column import (
     NumberRange,
     WholeColumn,
     added_ranges,
+    sampled,
     with_values,
 )
 
@@ -362,7 +363,12 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
                 return known, lambda s: byte_codes(s, *small, all_known=True)
         if kinds == {"gaussian"} and matrix.dtype == np.float64:
             ends = zip(*extremes(matrix, self.n_jobs), strict=True)
-            known = [{"ends": (float(low), float(high))} for low, high in ends]
+            # Rows at once: a column of them would touch as much memory.
+            some = np.asfortranarray(matrix[sampled(len(matrix))])
+            known = [
+                {"ends": (float(low), float(high)), "some": column}
+                for (low, high), column in zip(ends, some.T, strict=True)
+            ]
             return known, lambda s: Codes(s, len(matrix), (), matrix)
         return nothing, None
 

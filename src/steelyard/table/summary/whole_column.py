@@ -228,7 +228,8 @@ class WholeColumn(ColumnCells):
     """A column in memory, with the classes and weights of its rows.
 
     What is known already of the columns of a matrix is given, and not looked for: the
-    values, none of them missing, or the smallest and the largest number.
+    values, none of them missing, or the smallest and the largest number, and those of
+    sampled rows.
     """
 
     def __init__(
@@ -239,6 +240,7 @@ class WholeColumn(ColumnCells):
         is_category: bool,
         values: Sequence[Any] | None = None,
         ends: Ends | None = None,
+        some: Floats | None = None,
     ) -> None:
         super().__init__(column)
         self.position, self.name, self.label = column.position, name, column.label
@@ -246,7 +248,7 @@ class WholeColumn(ColumnCells):
         self.declared, self.is_integer = column.declared, column.is_integer
         self.order = column.order
         self.rows, self.is_category = rows, is_category
-        self._held, self._ends = values, ends
+        self._held, self._ends, self._some = values, ends, some
         self._is_known = values is not None
 
     @cached_property
@@ -307,12 +309,11 @@ class WholeColumn(ColumnCells):
         """Return where the numbers lie; quartiles are those of a sample."""
         weights = self.rows.weights
         # An infinite number is refused, and a missing one left out, among all.
-        if self._ends is None or not np.isfinite(self._ends).all():
+        is_finite = self._ends is not None and np.isfinite(self._ends).all()
+        if self._ends is None or self._some is None or not is_finite:
             return range_of(self.numbers, weights)
-        rows = self.rows.sample
-        numbers = self.column.take(rows).numbers()
-        some = None if weights is None else weights[rows]
-        return weighed_range(self._ends, numbers, some, self.rows.total)
+        some = None if weights is None else weights[self.rows.sample]
+        return weighed_range(self._ends, self._some, some, self.rows.total)
 
     def _filled(self, fill: float | None) -> Floats:
         if fill is None or not self.some_missing:
