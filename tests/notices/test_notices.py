@@ -79,6 +79,9 @@ def test_files_keep_notices_and_the_sketch(tmp_path):
         ("row_hashes", lambda v: v.update(hashes="?")),
         ("row_hashes", lambda v: v.update(hashes=v["hashes"][8:16] + v["hashes"][:8])),
         ("row_hashes", lambda v: v.update(repeated=2.0)),
+        ("score_ranges", lambda v: v.update(low=[])),
+        ("score_ranges", lambda v: v.update(low=[v["high"][0] + 1.0])),
+        ("score_ranges", lambda v: v["histogram"][0].__setitem__(3, 1.5)),
         ("row_hashes", lambda v: v.update(n_hashed=v["n_rows"] + 1)),
     ],
 )

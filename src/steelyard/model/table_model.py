@@ -400,4 +400,5 @@ def sampled_ranges(model: Any, training: TrainingSet) -> list[NumberRange] | Non
 
 def _score_ranges(proba: Floats, weights: Floats | None) -> list[NumberRange] | None:
     ranges = [range_of(scores, weights) for scores in log_odds(proba).T]
-    return [found for found in ranges if found is not None] or None
+    found = [own for own in ranges if own is not None and own.histogram]
+    return found if len(found) == len(ranges) else None

@@ -20,7 +20,7 @@ from steelyard.persistence.codec import (
     Sizes,
 )
 from steelyard.persistence.models import TRAINING_ROWS
-from steelyard.persistence.reader import ObjectReader
+from steelyard.persistence.reader import ObjectReader, float_list
 
 if TYPE_CHECKING:
     from steelyard.fitting.default.kept_rows import KeptRows
@@ -91,9 +91,52 @@ _NUMBER_RANGE = codec.record(
     check=_check_range,
 )
 _RANGES = codec.list_of(_NUMBER_RANGE.or_null(), lambda sizes: sizes.schema.n_columns)
-# Of two classes the scores are those of the second.
-SCORE_RANGES = codec.list_of(
-    _NUMBER_RANGE, lambda sizes: len(sizes.classes) if len(sizes.classes) > 2 else 1
+
+
+def _of_scores(width: int = 0, low: float = -math.inf, high: float = math.inf) -> Field:
+    """Return a field of some numbers for each of the log-odds."""
+
+    def read(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
+        shape = sizes.shape("o")
+        return reader.floats(key, (*shape, width) if width else shape, low, high)
+
+    return Field(float_list, read)
+
+
+def _build_scores(sizes: Sizes, **columns: Any) -> list[Any]:
+    number_range = codec.class_of("table.summary.whole_column.NumberRange")
+    plain = {
+        name: list(map(tuple, values.tolist())) if values.ndim > 1 else values.tolist()
+        for name, values in columns.items()
+    }
+    cells = zip(*plain.values(), strict=True)
+    return [number_range(**dict(zip(plain, own, strict=True))) for own in cells]
+
+
+def _check_scores(found: Any) -> str | None:
+    columns = found.low, found.quartiles, found.high
+    for low, quartiles, high in zip(*(c.tolist() for c in columns), strict=True):
+        points = [low, *quartiles, high]
+        if points != sorted(points):
+            return "must have ends and quartiles that increase"
+    return None
+
+
+# By columns, of which those of many classes are packed.
+SCORE_RANGES = codec.record(
+    {
+        "low": _of_scores(),
+        "high": _of_scores(),
+        "quartiles": _of_scores(3),
+        "histogram": _of_scores(N_BARS, 0.0, 1.0),
+        "weight": _of_scores(low=0.0),
+    },
+    _build_scores,
+    lambda ranges: {
+        name: np.array([getattr(own, name) for own in ranges])
+        for name in ("low", "high", "quartiles", "histogram", "weight")
+    },
+    _check_scores,
 )
 
 
