@@ -43,6 +43,19 @@ def test_fit_saves_the_model_that_the_library_fits(tmp_path, csv, frame, run):
     assert np.array_equal(found.predict_proba(table), expected.predict_proba(table))
 
 
+def test_fit_learns_once_and_once_for_each_fold(tmp_path, csv, run, monkeypatch):
+    fitted, own = [], sy.NaiveBayes.fit
+
+    def counted(self, X, y, sample_weight=None):
+        fitted.append(len(X))
+        return own(self, X, y, sample_weight)
+
+    monkeypatch.setattr(sy.NaiveBayes, "fit", counted)
+    done = run("fit", csv, "--target", "ill", "--method", "NB", "-o", tmp_path / "m")
+    assert done.status == 0, done.err
+    assert fitted == [60, *[48] * 5]
+
+
 def test_fit_summarises_as_json(tmp_path, csv, frame, run_json):
     path = tmp_path / "m.json"
     found = run_json("fit", csv, "--target", "ill", "--method", "NB", "-o", path)

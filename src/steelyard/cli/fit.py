@@ -23,7 +23,7 @@ from steelyard.exceptions import IdentifierWarning
 from steelyard.notices import in_lines
 from steelyard.table.dates import dates_in
 
-_FOLDS = 5
+_FOLDS, _SEED = 5, 1
 _MOST_ROWS = 5_000
 # Of the processor, for all folds; the first fit of a machine compiles kernels too.
 _MOST_SECONDS = 300.0
@@ -230,7 +230,7 @@ def _cross_validated(
     """
     import numpy as np
 
-    from steelyard.experiments.evaluate import evaluate
+    from steelyard.experiments.evaluate import Evaluation, cross_validated
 
     n_rows = min(len(data), _MOST_ROWS)
     if seconds * _FOLDS * n_rows / len(data) > _MOST_SECONDS:
@@ -248,8 +248,10 @@ def _cross_validated(
         with warnings.catch_warnings():
             # The fit has warned of the same table.
             warnings.simplefilter("ignore")
-            how: Any = {"folds": _FOLDS, "progress": sys.stderr.isatty()}
-            found = evaluate(clf, table, labels, sample_weight=weights, **how)
+            given = table, labels, weights
+            shown = sys.stderr.isatty()
+            predicted = cross_validated(clf, *given, _FOLDS, _SEED, shown)
+            found = Evaluation.measured(*predicted, _FOLDS, None, None)
     except ValueError as error:
         note(f"not checked by cross-validation: {error}")
         return None

@@ -108,6 +108,36 @@ def evaluate(
     costs = check_costs(costs)
     by = None if by is None else grouped(X, by)[1]
     folds = _DEFAULT_FOLDS if folds is None else folds
+    predicted = cross_validated(estimator, X, y, sample_weight, folds, seed, progress)
+    choices = folds, positive, costs, _notices_of(X, y), by
+    return Evaluation.measured(*predicted, *choices)
+
+
+def cross_validated(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    folds: int,
+    seed: int,
+    progress: bool = False,
+) -> tuple[list[Any], list[Any], NDArray[np.intp], NDArray[np.intp], Any]:
+    """Predict each row by a fit to the other folds.
+
+    Returns
+    -------
+    parts : list of (rows, is_known)
+        The rows of each fold, and which classes its fit has seen.
+    classes : list
+        All classes.
+    true, predicted : ndarray of shape (n,)
+        Positions of classes.
+    proba : ndarray of shape (n, K) or None
+        Probabilities, where the classifier has any.
+    """
+    from sklearn.base import clone
+    from sklearn.utils import _safe_indexing
+
     classes, codes = encode_labels(y)
     labels, true = classes[codes], codes.astype(np.intp)
     _check_folds(folds, true)
@@ -130,9 +160,7 @@ def evaluate(
             parts.append((test, np.isin(np.arange(len(classes)), known)))
             advance(f"fold {len(parts)} of {folds} is done")
     whole = proba if hasattr(estimator, "predict_proba") else None
-    predictions = classes.tolist(), true, predicted, whole
-    choices = folds, positive, costs, _notices_of(X, y), by
-    return Evaluation.measured(parts, *predictions, *choices)
+    return parts, classes.tolist(), true, predicted, whole
 
 
 def evaluate_chunks(

@@ -142,13 +142,17 @@ class Recast(Reader):
             # What half of the cells are is judged by as many rows as can be.
             parts = regroup(parts, most_rows)
         for part in parts:
-            cells = part.cells
-            for k, name in enumerate(cells.column_names):
-                column = self._column(name, cells.column(k), part)
+            columns = []
+            for name, column in zip(
+                part.cells.column_names, part.cells.columns, strict=True
+            ):
+                column = self._column(name, column, part)
                 for word in self._reader.missing_by_column.get(name, ()):
                     column = _without(column, word)
                 self._note_texts(name, column)
-                cells = cells.set_column(k, name, column)
+                columns.append(column)
+            cells = pa.table(columns, names=part.cells.column_names)
+            cells = cells.replace_schema_metadata(part.cells.schema.metadata)
             self.n_read += cells.num_rows
             if self._target in names:
                 self.n_unlabelled += cells.column(self._target).null_count

@@ -286,13 +286,14 @@ class TextFiles(Reader):
     def _trimmed(self, cells: pa.Table, lines: CsvLines) -> pa.Table:
         """Drop blanks around cells; where nothing else is in one, it is empty."""
         empty = pa.array(lines.dialect.empty)
-        for k, column in enumerate(cells.columns):
+        columns = []
+        for column in cells.columns:
             column = pc.utf8_trim_whitespace(column)
             is_empty = pc.is_in(column, value_set=empty)
             if pc.any(is_empty).as_py():
                 column = pc.if_else(is_empty, pa.scalar(None, column.type), column)
-            cells = cells.set_column(k, cells.column_names[k], column)
-        return cells
+            columns.append(column)
+        return pa.table(columns, names=cells.column_names)
 
 
 class _IrregularError(Exception):

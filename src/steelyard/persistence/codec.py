@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
@@ -57,18 +58,22 @@ class Sizes:
         classes that one set of weights tells apart, and o, log-odds: one of two
         classes, one each of more.
         """
-        size = {
+        length = self._lengths
+        return tuple(length[axis] for axis in axes if axis != "p" or self.by_pair)
+
+    @cached_property
+    def _lengths(self) -> dict[str, int]:
+        return {
             "k": len(self.classes),
             "d": len(self.schema),
-            "e": sum(feature.is_coded for feature in self.schema.features),
-            "g": sum(not feature.is_coded for feature in self.schema.features),
+            "e": len(self.schema.coded),
+            "g": len(self.schema.gaussian),
             "v": self.schema.n_codes,
             "n": self.n,
             "p": self.n,
             "c": 2 if self.by_pair else len(self.classes),
             "o": 1 if len(self.classes) == 2 else len(self.classes),
         }
-        return tuple(size[axis] for axis in axes if axis != "p" or self.by_pair)
 
 
 def with_arrays(value: Any, sizes: Sizes) -> Any:

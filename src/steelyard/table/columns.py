@@ -26,7 +26,7 @@ from steelyard.table.factors import CellKind, Factor, classify_objects, is_missi
 __all__ = ["TableColumn", "array_column", "series_column"]
 
 # Wider ones, which few libraries have, are read as float64.
-_INTEGERS = tuple(
+_INTEGERS = frozenset(
     getattr(nw, f"{sign}Int{bits}") for sign in ("", "U") for bits in (8, 16, 32, 64)
 )
 
@@ -212,9 +212,12 @@ class ObjectColumn(TableColumn):
 class FrameColumn(TableColumn):
     """A column of a pandas, polars, pyarrow or other frame, seen through narwhals."""
 
-    def __init__(self, position: int, name: str | None, series: Any) -> None:
+    def __init__(
+        self, position: int, name: str | None, series: Any, dtype: Any
+    ) -> None:
         super().__init__(position, name, series)
-        self._is_category = isinstance(series.dtype, (nw.Categorical, nw.Enum))
+        self._dtype = dtype
+        self._is_category = isinstance(dtype, (nw.Categorical, nw.Enum))
         self.cells = self.storage = self._classify()
         self._is_number = self.storage == "numbers" and not self._is_category
         # Of nearly all columns the first cell tells that not all are missing.
@@ -222,7 +225,7 @@ class FrameColumn(TableColumn):
             self.cells = "nothing"
 
     def _classify(self) -> CellKind:
-        series, dtype = self._values, self._values.dtype
+        series, dtype = self._values, self._dtype
         if self._is_category:
             categories = factors.categories_of(series.to_native())
             if categories is None:
@@ -239,7 +242,7 @@ class FrameColumn(TableColumn):
         raise self._unsupported()
 
     def _unsupported(self) -> ColumnError:
-        label, dtype = self.label, self._values.dtype
+        label, dtype = self.label, self._dtype
         if dtype.is_temporal():
             return factors.dates_refused(label, dtype)
         if dtype.is_nested():
@@ -266,7 +269,7 @@ class FrameColumn(TableColumn):
     @cached_property
     def _floats(self) -> Floats:
         # Once: narwhals takes longer than a fold of few rows, which is taken twice.
-        return _float64(self._values)
+        return _float64(self._values, self._dtype)
 
     def release(self) -> None:
         vars(self).pop("_floats", None)
@@ -292,7 +295,7 @@ class FrameColumn(TableColumn):
 
     @cached_property
     def is_integer(self) -> bool:
-        return bool(self._values.dtype.is_integer())
+        return bool(self._dtype.is_integer())
 
     def numbers(self) -> Floats:
         if self.cells == "nothing":
@@ -307,7 +310,7 @@ class FrameColumn(TableColumn):
         if self._is_number and not self.is_integer:
             # Frames take ten times as long, and folds take each column twice.
             return ArrayColumn(self.position, self.name, self._floats[rows])
-        return super().take(rows)
+        return FrameColumn(self.position, self.name, self._values[rows], self._dtype)
 
     def objects(self) -> Sequence[Any]:
         return self._values.to_list()
@@ -316,7 +319,7 @@ class FrameColumn(TableColumn):
         series = self._values
         if self.storage == "nothing":
             return Factor(np.full(len(series), -1, dtype=np.int8), [])
-        if self._is_number and series.dtype not in _INTEGERS:
+        if self._is_number and self._dtype not in _INTEGERS:
             return factors.factor_floats(self._floats)
         if self._is_number:
             # Not through float64, which would merge neighbours above 2^53.
@@ -328,7 +331,7 @@ class FrameColumn(TableColumn):
 
     def narrow_factor(self) -> Factor | None:
         series = self._values
-        if not self._is_number or series.dtype not in _INTEGERS:
+        if not self._is_number or self._dtype not in _INTEGERS:
             return None
         known, integers = _known_integers(series)
         factor = factors.factor_narrow(integers)
@@ -341,14 +344,18 @@ def array_column(position: int, name: str | None, values: NDArray[Any]) -> Table
     return kind(position, name, values)
 
 
-def series_column(position: int, name: str | None, series: Any) -> TableColumn:
-    """Make a column of a narwhals series."""
+def series_column(
+    position: int, name: str | None, series: Any, dtype: Any = None
+) -> TableColumn:
+    """Make a column of a narwhals series, whose type it finds out if not given."""
+    # Once for each column: narwhals works it out each time it is asked.
+    dtype = series.dtype if dtype is None else dtype
     # Of a pandas column of objects narwhals reads the first hundred cells only.
     native = getattr(series.to_native(), "dtype", None)
-    if series.dtype == nw.Object or native == np.dtype(object):
+    if dtype == nw.Object or native == np.dtype(object):
         cells = np.asarray(series.to_numpy(), dtype=object)
         return ObjectColumn(position, name, cells)
-    return FrameColumn(position, name, series)
+    return FrameColumn(position, name, series, dtype)
 
 
 def _known_integers(series: Any) -> tuple[Any, NDArray[Any]]:
@@ -368,9 +375,7 @@ def _spread(factor: Factor, known: Any, n: int) -> Factor:
     return Factor(indices, factor.values)
 
 
-def _float64(series: Any) -> Floats:
-    # Once: narwhals finds it out each time.
-    dtype = series.dtype
+def _float64(series: Any, dtype: Any) -> Floats:
     if dtype in _INTEGERS:
         # Not by a cast: pyarrow refuses whole numbers that float64 rounds.
         known, integers = _known_integers(series)

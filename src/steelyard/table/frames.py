@@ -91,9 +91,12 @@ def _named_table(names: list[str], frame: nw.DataFrame[Any], is_whole: bool) -> 
     parts: dict[str, TableColumn] = {}
     idle: set[str] = set()
     nested = []
-    for name, series in zip(names, frame.iter_columns(), strict=True):
+    types = frame.schema.values()
+    for name, series, dtype in zip(names, frame.iter_columns(), types, strict=True):
         j = len(columns)
-        if _is_nested(series):
+        if not (dtype.is_nested() or dtype.is_temporal() or dtype == nw.Object):
+            columns.append(series_column(j, name, series, dtype))
+        elif _is_nested(series):
             nested.append(name)
         elif (moments := as_moments(series)) is not None:
             days, of_date, saying_nothing = date_columns(j, name, moments)
@@ -101,7 +104,7 @@ def _named_table(names: list[str], frame: nw.DataFrame[Any], is_whole: bool) -> 
             parts |= of_date
             if is_whole:
                 idle |= saying_nothing
-            elif series.dtype == nw.Date:
+            elif dtype == nw.Date:
                 idle.add(f"{name}.hour")
         elif (seconds := as_seconds(series)) is not None:
             columns.append(array_column(j, name, seconds))
