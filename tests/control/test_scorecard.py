@@ -5,6 +5,7 @@ import csv
 import hashlib
 import html
 import io
+import itertools
 import re
 import sqlite3
 import warnings
@@ -15,7 +16,7 @@ import pytest
 
 import steelyard as sy
 from steelyard.control import Scorecard, rounded, scorecard_of
-from steelyard.control.card_cells import fitted, merged_fit
+from steelyard.control.card_cells import CardColumn, _at_first, fitted, merged_fit
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.export import to_sql
 
@@ -466,3 +467,58 @@ def test_printed_points_add_up_to_the_printed_probability_everywhere(tmp_path):
         assert probability == pytest.approx(of_sql[row], abs=1e-12)
         p = card.predict_proba(X.iloc[[row]])[0, 1]
         assert probability == pytest.approx(p, abs=1e-12)
+
+
+def plain_ward(column, most):
+    """Merge the two neighbours that cost least, over and over: cells in order."""
+    cells = column.mergeable()
+    values, weights = column.means(), column.weights()
+    rows = [weights[column.groups == cell].sum() for cell in cells]
+    means = values[cells - 1].tolist()
+    order = range(len(cells)) if column.in_line else np.argsort(means, kind="stable")
+    merged = [([int(cells[k])], rows[k], means[k]) for k in order]
+    while len(merged) > most:
+        costs = [
+            a[1] * b[1] / (a[1] + b[1]) * (a[2] - b[2]) ** 2
+            for a, b in itertools.pairwise(merged)
+        ]
+        k = int(np.argmin(costs))
+        (one, n, u), (other, m, v) = merged[k : k + 2]
+        merged[k : k + 2] = [(one + other, n + m, (n * u + m * v) / (n + m))]
+    return {frozenset(own) for own, *_ in merged}
+
+
+@pytest.mark.parametrize("in_line", [True, False])
+def test_like_cells_are_those_of_plain_ward(in_line):
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(3, 50))
+        groups = np.maximum(np.arange(n) - seed % 2, 0)
+        codes, said = rng.integers(0, n, 200), rng.normal(size=n).round(1 + seed % 3)
+        single = np.arange(n - seed % 3 // 2, n)
+        column = CardColumn(0, codes, groups, said, in_line, single)
+        for most in (2, 7):
+            made = _at_first([column], most)[0]
+            again = [
+                frozenset(groups[made.groups == cell].tolist())
+                for cell in made.mergeable()
+            ]
+            assert set(again) == plain_ward(column, most)
+            # Without a gap, in the order of their first codes.
+            firsts = [int(np.argmax(made.groups == c)) for c in np.unique(made.groups)]
+            assert firsts == sorted(firsts) and made.n_cells == made.groups.max()
+
+
+def test_tens_of_thousands_of_categories_are_merged():
+    rng = np.random.default_rng(0)
+    n = 40_000
+    codes, said = rng.integers(0, n, n), np.append(0.0, rng.normal(size=n - 1))
+    column = CardColumn(0, codes, np.arange(n), said, False, np.arange(n, n))
+    (made,) = _at_first([column], 16)
+    assert made.n_cells == 16
+    # No value of one cell lies between those of another.
+    ends = [
+        (said[made.groups == c].min(), said[made.groups == c].max())
+        for c in range(1, 17)
+    ]
+    assert all(a[1] < b[0] for a, b in itertools.pairwise(sorted(ends)))

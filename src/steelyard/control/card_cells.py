@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,9 @@ _ITERATIONS, _CLOSE = 50, 1e-8
 # Share of the cells that are merged before values are fitted again.
 _ROUND = 0.05
 
-# Cells of all columns to which what the model says is brought before a first fit.
-_MOST_AT_FIRST = 1000
+# Cells to which what the model says is brought before a first fit: of all columns at
+# most, and of a column on a card of few cells.
+_MAX_AT_FIRST, _MIN_OF_COLUMN = 1000, 16
 
 
 @dataclass(frozen=True)
@@ -190,7 +192,8 @@ def merged_fit(
     Merges go on while a column has more than ``max_bins`` cells or all columns more
     than ``max_cells``, and as long as the loss grows by no more than ``max_loss``.
     """
-    at_first = _at_first(list(columns), max(2 * max_bins, 2))
+    most = min(2 * max_bins, max(max_cells, _MIN_OF_COLUMN))
+    at_first = _at_first(list(columns), most)
     start = _start(at_first, target)
     fit = fitted(at_first, target, start)
     first = fit.loss
@@ -286,22 +289,58 @@ def _start(columns: Sequence[CardColumn], target: Floats) -> Floats:
 
 def _at_first(columns: list[CardColumn], most: int) -> list[CardColumn]:
     """Return columns of so many cells at most, by what the model says of the codes."""
-    most = max(min(most, _MOST_AT_FIRST // max(len(columns), 1)), 2)
+    most = max(min(most, _MAX_AT_FIRST // max(len(columns), 1)), 2)
     return [_like_cells(column, most) for column in columns]
 
 
 def _like_cells(column: CardColumn, most: int) -> CardColumn:
-    """Merge the codes of a column, the most alike first (Ward's rule)."""
-    weights, n = column.weights(), column.n_cells + 1
-    rows = np.bincount(column.groups, weights, n)[1:]
-    values = column.means()
-    while len(column.mergeable()) > most:
-        pairs = np.array(list(column.neighbours(values))) - 1
-        a, b = pairs[:, 0], pairs[:, 1]
-        costs = rows[a] * rows[b] / (rows[a] + rows[b]) * (values[a] - values[b]) ** 2
-        low, high = sorted(pairs[int(np.argmin(costs))].tolist())
-        column = column.merged(low + 1, high + 1)
-        values[low] = np.average(values[[low, high]], weights=rows[[low, high]])
-        rows[low] += rows[high]
-        values, rows = np.delete(values, high), np.delete(rows, high)
-    return column
+    """Merge the codes of a column, the most alike first (Ward's rule).
+
+    Cells stay in order, since what two neighbours say together lies between what each
+    of them says: a heap has the cost of each two neighbours. The first of equal costs
+    comes first.
+    """
+    cells = column.mergeable()
+    n_merges = len(cells) - most
+    if n_merges <= 0:
+        return column
+    means = column.means()
+    if not column.in_line:
+        cells = cells[np.argsort(means[cells - 1], kind="stable")]
+    rows = np.bincount(column.groups, column.weights())[cells].tolist()
+    values, n = means[cells - 1].tolist(), len(cells)
+    before, after = [*range(-1, n - 1)], [*range(1, n + 1)]
+
+    def entry(a: int) -> tuple[float, int, int]:
+        b = after[a]
+        share = rows[a] * rows[b] / (rows[a] + rows[b])
+        return share * (values[a] - values[b]) ** 2, a, changes[a] + changes[b]
+
+    # Of each cell how often it took in another, and the cell that it went into.
+    changes, into = [0] * n, [*range(n)]
+    heap = [entry(a) for a in range(n - 1)]
+    heapify(heap)
+    while n_merges:
+        _, a, when = heappop(heap)
+        b = after[a]
+        if into[a] != a or b == n or when != changes[a] + changes[b]:
+            continue
+        total = rows[a] + rows[b]
+        values[a] = (rows[a] * values[a] + rows[b] * values[b]) / total
+        rows[a], into[b], after[a] = total, a, after[b]
+        changes[a] += changes[b] + 1
+        if after[a] < n:
+            before[after[a]] = a
+            heappush(heap, entry(a))
+        if before[a] >= 0:
+            heappush(heap, entry(before[a]))
+        n_merges -= 1
+    # A cell has the place of the first code in it.
+    first = np.arange(column.n_cells + 1)
+    for a in range(n):
+        into[a] = into[into[a]]
+    merged = np.split(cells, np.flatnonzero(np.diff(into)) + 1)
+    for own in merged:
+        first[own] = own.min()
+    places = np.unique(first, return_inverse=True)[1]
+    return replace(column, groups=places[column.groups])
