@@ -275,3 +275,26 @@ def test_a_useless_column_and_a_constant_one_may_have_shapes():
     X = X.assign(same=1.0, noise=np.random.default_rng(0).random(120))
     wanted = {"same": "peak", "noise": "convex", "grade": "increasing"}
     assert ShrinkageNB(constraints=wanted).fit(X, y).predict_proba(X).shape == (120, 2)
+
+
+@pytest.mark.filterwarnings("ignore::steelyard.exceptions.IdentifierWarning")
+def test_a_shape_of_a_column_that_is_left_out_says_how_to_keep_it(tmp_path):
+    rng = np.random.default_rng(0)
+    n = 200
+    X = pd.DataFrame({"day": np.arange(n), "x": rng.normal(size=n)})
+    y = np.where(rng.random(n) < np.arange(n) / n, "up", "down")
+    wanted = {"strength": (1.0, 4.0, 1.0), "constraints": {"day": "increasing"}}
+    clf = ShrinkageNB(**wanted)
+    for learn in (clf.fit, clf.partial_fit):
+        with pytest.raises(ParameterError, match=r"'day'.*keep_identifiers=True"):
+            learn(X, y)
+    assert not hasattr(clf, "model_")
+    clf.set_params(keep_identifiers=True).partial_fit(X[::2], y[::2])
+    clf.partial_fit(X[1::2], y[1::2]).save(tmp_path / "m.json")
+    loaded = sy.load(tmp_path / "m.json")
+    days = pd.DataFrame({"day": np.arange(-5, n + 5), "x": 0.0})
+    p = loaded.predict_proba(days)[:, 1]
+    assert (np.diff(p) >= 0.0).all() and p[-1] > p[0] + 0.2
+    score = loaded.scorer()
+    answers = [score(row)["up"] for row in days.to_dict("records")]
+    np.testing.assert_allclose(answers, p, atol=1e-12)

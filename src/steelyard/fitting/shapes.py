@@ -319,7 +319,13 @@ def _kind_and_class(name: Any, wanted: Any, classes: NDArray[Any]) -> tuple[str,
 
 
 def _check_order(feature: FeatureSchema, name: Any) -> None:
-    """Refuse an attribute without codes in an order."""
+    """Refuse an attribute without codes in an order, or without a say."""
+    if feature.left_out:
+        raise ParameterError(
+            f"`constraints` names column {name!r}, which is left out, since it looks "
+            "like an identifier: nearly all its values differ. Keep it with "
+            "keep_identifiers=True (--keep-identifiers), or give it no shape."
+        )
     if not feature.is_coded:
         raise ParameterError(
             f"`constraints` names column {name!r}, which is scored by a "
