@@ -28,6 +28,7 @@ def test_a_card_is_written(ending, run, model, csv, tmp_path):
     card = tmp_path / f"card.{ending}"
     done = run("scorecard", model, "-o", card, "--data", csv, "--target", "ill")
     assert (done.status, done.out) == (0, ""), done.err
+    assert f"written: {card}" in done.err
     assert card.stat().st_size > 100
 
 
@@ -55,18 +56,21 @@ def test_edits_are_applied_listed_and_undone(run, model, csv, frame, tmp_path):
     rows = ["--recalibrate", csv]
     done = run("edit", model, edits, "-o", edited, "--reason", "board", *rows)
     assert done.status == 0, done.err
+    assert f"written: {edited}" in done.err
     lines = done.out.splitlines()
     assert lines[0].startswith("set smoker yes to -0.3 for well (board), 20")
     assert lines[1].startswith("remove zip (not allowed), 20")
     assert lines[2].startswith("fit the start again on 60 rows (board), 20")
     assert run("edit", edited).out.splitlines() == lines
-    assert run("edit", model).out == ""
+    none = run("edit", model)
+    assert none.out == "" and f"{model} has no edits." in none.err
     X = frame.drop(columns="ill")
     one, other = (steelyard.load(path) for path in (model, edited))
     assert (one.predict_proba(X) != other.predict_proba(X)).any()
     assert "smoker (edited)" in run("explain", edited).out
     back = tmp_path / "back.json"
-    assert run("edit", edited, "--undo", "-o", back).status == 0
+    done = run("edit", edited, "--undo", "-o", back)
+    assert done.status == 0 and f"written: {back}" in done.err
     assert back.read_bytes() == model.read_bytes()
 
 

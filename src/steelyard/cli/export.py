@@ -94,6 +94,7 @@ def run_export(arguments: argparse.Namespace) -> None:
 
         checked = check(clf, _sample(clf, arguments.check), kind, **chosen)
     atomic_write(arguments.output, content)
+    output.note(f"written: {arguments.output}")
     parts = [c for c in plan_of(clf).columns if c.date and kind in PARTS_ALONE]
     for date in dict.fromkeys(column.date for column in parts):
         names = [c.name for c in parts if c.date == date and c.name != date]
@@ -169,6 +170,7 @@ def run_card(arguments: argparse.Namespace) -> None:
     writing = options.given(arguments, "dialect table keep contributions")
     if arguments.output is not None:
         card.export(arguments.output, **writing)
+        output.note(f"written: {arguments.output}")
     elif writing:
         raise ParameterError(f"--{next(iter(writing))} is for SQL: -o card.sql.")
     else:
@@ -242,9 +244,12 @@ def run_edit(arguments: argparse.Namespace) -> None:
     clf: Any = load(arguments.model)
     if arguments.undo:
         clf.unedited().save(arguments.output)
+        output.note(f"written: {arguments.output}")
     elif not has_work:
         for edit in getattr(clf, "edits_", []):
             print(edit)
+        if not hasattr(clf, "edits_"):
+            output.note(f"{arguments.model} has no edits.")
     else:
         edits = [] if arguments.edits is None else _edits(arguments.edits)
         n_before = len(getattr(clf, "edits_", []))
@@ -253,6 +258,7 @@ def run_edit(arguments: argparse.Namespace) -> None:
         made.save(arguments.output)
         for edit in made.edits_[n_before:]:
             print(edit)
+        output.note(f"written: {arguments.output}")
 
 
 def _edits(path: str) -> Any:
