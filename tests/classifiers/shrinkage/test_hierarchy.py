@@ -1,5 +1,6 @@
 """The hierarchy of weights: its gradient, its limits, its optimum and its units."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -251,3 +252,32 @@ def test_settings_that_a_hierarchy_cannot_have_are_refused(settings, words, mixe
     clf = WeightedNB(**{"weighting": "hierarchy", "bounds": None, **settings})
     with pytest.raises(ParameterError, match=words):
         clf.fit(*mixed)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_couplings_take_one_matrix_whatever_the_threads(n_classes, problem_of, fixed):
+    random = np.random.default_rng(0)
+    n_values = 1_200 // (n_classes - 1)
+    X = np.concatenate([np.arange(n_values), random.integers(0, n_values, 6_000)])
+    y = random.integers(0, n_classes, len(X))
+    clf = fixed(categorical_features="all", n_jobs=8, keep_identifiers=True)
+    problem = problem_of(clf, X[:, None], y)
+    tracemalloc.start()
+    try:
+        units = CoupledUnits(problem.objective, problem.start)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    size = len(units.vector(problem.start))
+    assert size >= 1_200
+    # A sum in single precision and its factor, and as much for blocks of rows.
+    assert peak <= 24 * size**2
+
+
+def test_couplings_are_bounded_in_bytes(problem_of, fixed, monkeypatch):
+    X = np.random.default_rng(0).integers(0, 3, (4_000, 4))
+    clf = fixed(categorical_features="all")
+    problem = problem_of(clf, X, np.arange(4_000) % 2)
+    assert isinstance(choose_units(problem.objective, problem.start), CoupledUnits)
+    monkeypatch.setattr(preconditioner, "_MAX_BYTES", 1_000)
+    assert isinstance(choose_units(problem.objective, problem.start), Metric)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import reduce
-from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import block_diag, cholesky
-from scipy.linalg.lapack import dtrtri
+from scipy.linalg.blas import dtrsv, ssyrk
 from scipy.sparse import csr_array
 
 from steelyard._common.arrays import Floats, Ints
-from steelyard._common.threads import row_blocks, run, thread_count
 from steelyard.fitting.objective import Objective, Sample
 from steelyard.model import softmax
 from steelyard.solvers import Box, Cone, Metric, Units
@@ -34,6 +31,13 @@ _LEAST_SHARE = 0.01
 # Coupled units of p weights cost about p³, and save tens of passes over the cells of a
 # table: they pay below so many times these.
 _CUBES_PER_CELL = 200
+
+# Memory that coupled units may take: their factor in double precision, and the sum of
+# which it is made in single precision.
+_MAX_BYTES, _BYTES_PER_COUPLING = 1 << 28, 8 + 4
+
+# Rows whose gradients are in memory at a time.
+_ROWS_AT_ONCE = 512
 
 # Under constraints a step costs more than a pass over few rows: fewer steps pay, up to
 # so many weights.
@@ -75,11 +79,15 @@ def units_of(objective: Objective, weights: Floats, box: Box) -> Units | None:
 
 
 def choose_units(objective: Objective, weights: Floats) -> Metric | CoupledUnits:
-    """Couple weights where that costs less than the passes over rows that it saves."""
+    """Couple weights where that costs less than the passes over rows that it saves.
+
+    It must not take much memory either, whatever the number of rows.
+    """
     evidence, k = objective.evidence, objective.evidence.n_classes
     n_apart = objective.size - 1 - len(evidence.resolutions.owners)
     n_cells = objective.n_rows * evidence.n_features * (k - 1)
-    if n_apart**3 <= _CUBES_PER_CELL * n_cells:
+    is_small = _BYTES_PER_COUPLING * n_apart**2 <= _MAX_BYTES
+    if is_small and n_apart**3 <= _CUBES_PER_CELL * n_cells:
         return CoupledUnits(objective, weights)
     return single_units(objective, weights)
 
@@ -127,11 +135,11 @@ class CoupledUnits:
         diagonal += ridge + _ROUNDING * (diagonal + diagonal.mean())
         hessian *= _COUPLED_SHARE
         self._factor = cholesky(hessian, lower=True, overwrite_a=True)
-        self._inverse = np.asarray(dtrtri(self._factor, lower=1)[0])
 
     def weights(self, y: Floats) -> Floats:
         """Turn a vector in these units into weights."""
-        x, m, k = y @ self._inverse, self._apart.shape[1], self._evidence.n_classes
+        x = dtrsv(self._factor, y, lower=1, trans=1)
+        m, k = self._apart.shape[1], self._evidence.n_classes
         end = m + 1 + (1 + k) * self._evidence.n_features
         by_value = x[end:].reshape(-1, m) @ self._apart.T
         return np.concatenate([self._apart @ x[:m], x[m:end], by_value.ravel()])
@@ -142,7 +150,8 @@ class CoupledUnits:
 
     def gradient(self, gradient: Floats) -> Floats:
         """Turn a gradient by weights into one in these units."""
-        return np.asarray(self._inverse @ self._reduced(gradient, self._apart))
+        reduced = self._reduced(gradient, self._apart)
+        return np.asarray(dtrsv(self._factor, reduced, lower=1))
 
     def _reduced(self, weights: Floats, by: Floats) -> Floats:
         """Return weights with differences of classes in place of classes."""
@@ -162,26 +171,34 @@ def contrasts(n_classes: int) -> Floats:
 def _hessian(
     sample: Sample, evidence: LogProbs, apart: Floats, weights: Floats
 ) -> Floats:
-    r"""Second derivatives of the deviance from some rows.
+    r"""Second derivatives of the deviance from some rows: the lower triangle.
 
     With :math:`q_c` the share of the classes after c, :math:`\mathrm{diag}(p) - p p^T`
     is the sum over c of :math:`p_c q_c / (p_c + q_c)` times the square of the
     difference between class c and the mean of those after it.
+
+    Products of all rows are added to one matrix, one block of rows after the other, so
+    that memory does not grow with rows or threads.
     """
     share = _even_shares(sample, weights)
     u, entries, cells = sample.row_weights(), sample.entries(), sample.table_rows()
-
-    def of_rows(rows: slice) -> Floats:
+    out: _Singles | None = None
+    for first in range(0, sample.n_rows, _ROWS_AT_ONCE):
+        rows = slice(first, first + _ROWS_AT_ONCE)
         gradients = _Gradients(entries[..., rows], cells[rows], evidence, apart)
-        return _products(gradients, share[rows], u[rows])
+        if out is None:
+            shape = gradients.n_weights, gradients.n_weights
+            out = np.zeros(shape, dtype=np.float32, order="F")
+        out = _with_products(gradients, share[rows], u[rows], out)
+    assert out is not None
+    return out.astype(np.float64)
 
-    blocks = row_blocks(sample.n_rows, len(weights))
-    return reduce(add, run(of_rows, blocks, thread_count(sample.n_jobs)))
 
-
-def _products(gradients: _Gradients, share: Floats, u: Floats) -> Floats:
-    """Sum over rows of products of gradients, given shares (s, K) and weights."""
-    k, out = share.shape[1], np.zeros((gradients.n_weights, gradients.n_weights))
+def _with_products(
+    gradients: _Gradients, share: Floats, u: Floats, out: _Singles
+) -> _Singles:
+    """Add products of gradients of rows, given shares (s, K) and weights, in place."""
+    k = share.shape[1]
     after, rest = gradients.of_class(k - 1), share[:, -1].copy()
     for c in range(k - 2, -1, -1):
         difference, total = gradients.of_class(c), share[:, c] + rest
@@ -190,7 +207,7 @@ def _products(gradients: _Gradients, share: Floats, u: Floats) -> Floats:
         if c:
             after += _single(share[:, c] / total)[:, None] * difference
         difference *= _single(root)[:, None]
-        out += difference.T @ difference
+        out = ssyrk(1.0, difference.T, beta=1.0, c=out, lower=1, overwrite_c=1)
         rest = total
     return out
 
