@@ -6,8 +6,10 @@ r"""Measure how the cost of fits from Parquet grows with the number of rows.
         --jobs 16 --to figures.json                         # on a larger machine
 
 A table has 25 columns of text by dictionary, 25 of int32 and 10 values each. Every fit
-is a process of its own. Figures go to docs/larger_than_memory.json, and the picture to
-docs/images/larger_than_memory.svg; with ``--to`` figures to that file, and no picture.
+is a process of its own. Of the default, interactions and weights are printed too;
+``--interactions 60`` asks for so many. Figures go to docs/larger_than_memory.json, and
+the picture to docs/images/larger_than_memory.svg; with ``--to`` figures to that file,
+and no picture.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import cache, partial
+from functools import lru_cache, partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -34,10 +36,12 @@ _PATHS = [str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
 
 _FIT = """
 import json, sys, threading, time
+import numpy as np
 import pandas as pd
 import steelyard as sy
 
-method, path, n_jobs = sys.argv[1:]
+method, path, n_jobs, pairs = sys.argv[1:]
+given = {"pairs": int(pairs)} if pairs and method == "SHNB" else {}
 few = pd.DataFrame({"a": ["x", "y"] * 9000, "b": [1, 2, 3] * 6000, "y": [0, 1] * 9000})
 sy.method(method).fit(sy.scan([few]), "y")  # loads and compiles
 peak, done, passes = 0, threading.Event(), 0
@@ -55,31 +59,45 @@ def told(at):
 threading.Thread(target=watch, daemon=True).start()
 wall, cpu = time.perf_counter(), time.process_time()
 with sy.watch(told):
-    sy.method(method, n_jobs=int(n_jobs)).fit(sy.scan(path), "y")
+    clf = sy.method(method, n_jobs=int(n_jobs), **given).fit(sy.scan(path), "y")
 wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
 done.set()
 resident = open("/proc/self/status").read().partition("VmHWM:")[2].split()[0]
 found = {"seconds": wall, "processor_seconds": cpu, "private_mb": peak / 1e3}
-print(json.dumps({**found, "resident_mb": int(resident) / 1e3, "passes": passes}))
+found |= {"resident_mb": int(resident) / 1e3, "passes": passes}
+if getattr(clf, "pairs_", None) is not None:
+    found["interactions"] = len(clf.pairs_)
+    found["weights"] = sum(map(np.size, clf.value_effects_))
+print(json.dumps(found))
 """
 
 
-@cache
-def rows() -> Any:
-    """Return half a million rows, which tables repeat."""
+@lru_cache(1)
+def rows(part: int) -> Any:
+    """Return half a million rows: those of other parts are others, drawn alike.
+
+    Each column has a table of near-uniform shares by class, and the second half of
+    them copy the first half every other time.
+    """
     import numpy as np
     import pyarrow as pa
 
-    sys.path.insert(0, str(ROOT))
-    from benchmarks.data import labelled_codes
-
-    codes, y = labelled_codes(GROUP, 50, 2, 10)
+    tables, rng = np.random.default_rng(0), np.random.default_rng([1, part])
+    y = rng.integers(2, size=GROUP)
     words = pa.array([f"value {v}" for v in range(10)])
     columns: dict[str, Any] = {}
-    for j, column in enumerate(codes.T.astype(np.int32)):
-        columns[f"x{j}"] = pa.array(column)
+    cells: list[Any] = []
+    for j in range(50):
+        weights = np.exp(0.15 * tables.standard_normal((2, 10)))
+        ends = np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)[:, :-1]
+        lot = rng.random(GROUP)
+        column = np.where(y, *(np.searchsorted(own, lot) for own in ends[::-1]))
+        if j >= 25:
+            column = np.where(rng.random(GROUP) < 0.5, cells[j - 25], column)
+        cells.append(column.astype(np.int32))
+        columns[f"x{j}"] = pa.array(cells[j])
         if j < 25:
-            columns[f"x{j}"] = pa.DictionaryArray.from_arrays(column, words)
+            columns[f"x{j}"] = pa.DictionaryArray.from_arrays(cells[j], words)
     return pa.table({**columns, "y": y.astype(np.int32)})
 
 
@@ -88,14 +106,19 @@ def write_part(folder: str, n_rows: int, first: int) -> None:
     import pyarrow.parquet as pq
 
     path = Path(folder) / f"{first:012d}.parquet"
-    with pq.ParquetWriter(path, rows().schema, compression="zstd") as writer:
+    with pq.ParquetWriter(path, rows(0).schema, compression="zstd") as writer:
         for start in range(first, min(first + 4 * GROUP, n_rows), GROUP):
             size = min(GROUP, n_rows - start)
-            writer.write_table(rows().slice(0, size), row_group_size=GROUP)
+            part = rows(start // GROUP).slice(0, size)
+            writer.write_table(part, row_group_size=GROUP)
 
 
 def measure(
-    millions: float, folder: str | None, methods: Sequence[str], n_jobs: int
+    millions: float,
+    folder: str | None,
+    methods: Sequence[str],
+    n_jobs: int,
+    interactions: str = "",
 ) -> list[dict[str, Any]]:
     """Fit every method to a table of so many rows."""
     found = []
@@ -107,7 +130,7 @@ def measure(
         size = sum(path.stat().st_size for path in Path(inside).iterdir())
         print(f"{size / 1e6:,.0f} MB in {perf_counter() - start:.0f} s", flush=True)
         for method in methods:
-            given = [method, inside, str(n_jobs)]
+            given = [method, inside, str(n_jobs), interactions]
             output = subprocess.run(
                 [sys.executable, "-W", "ignore", "-c", _FIT, *given],
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(_PATHS)},
@@ -154,13 +177,15 @@ def main() -> None:
     parser.add_argument("--folder", help="where tables are written")
     parser.add_argument("--methods", default=",".join(METHODS), help="what is fitted")
     parser.add_argument("--jobs", type=int, default=2, help="threads, and processes")
+    parser.add_argument("--interactions", default="", help="how many SHNB has")
     parser.add_argument("--to", type=Path, default=FIGURES, help="where figures go")
     parser.add_argument("--draw", action="store_true", help="only draw again")
     given = parser.parse_args()
     if not given.draw:
         figures: list[dict[str, Any]] = []
         for millions in map(float, given.millions.split(",")):
-            of = given.folder, given.methods.split(","), given.jobs
+            methods = given.methods.split(",")
+            of = given.folder, methods, given.jobs, given.interactions
             figures += measure(millions, *of)
             given.to.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     if given.to == FIGURES:
