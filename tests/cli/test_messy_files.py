@@ -1,5 +1,8 @@
 """Files as people have them, from the shell: what is said, refused and written."""
 
+import shutil
+import sys
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -195,3 +198,70 @@ def test_a_model_reads_the_sheet_that_it_was_fitted_to(tmp_path, frame, run):
     # A file without that sheet is read from its first.
     frame.to_excel(tmp_path / "new.xlsx", sheet_name="Sheet1", index=False)
     assert run("predict", out, tmp_path / "new.xlsx").status == 0
+
+
+def test_names_of_groups_above_the_names_are_left_out(tmp_path, frame, run):
+    path, out = tmp_path / "a.csv", tmp_path / "m.json"
+    path.write_text("Applicant,,,Loan\n" + frame.to_csv(index=False))
+    options = ("--target", "ill", "--method", "NB", "--no-check", "-o", out)
+    done = run("fit", path, *options)
+    assert done.status == 0 and "'Applicant,Loan'" in done.err
+    assert sy.load(out).feature_names_in_.tolist() == ["age", "smoker", "zip"]
+
+
+def test_columns_that_are_left_out_are_not_counted_or_spoken_of(tmp_path, frame, run):
+    days = pd.date_range("2024-01-01", periods=len(frame)).strftime("%d.%m.%Y")
+    path, out = tmp_path / "a.csv", tmp_path / "m.json"
+    frame.assign(id=np.arange(len(frame)) + 7000, day=days).to_csv(path, index=False)
+    options = ("--target", "ill", "--no-check", "-o", out, "--force")
+    done = run("fit", path, *options, "--drop", "day")
+    assert f"from {len(frame)} rows and 3 columns" in done.out
+    assert done.status == 0 and "day:" not in done.err
+    done = run("fit", path, *options, "--drop", "id")
+    assert f"from {len(frame)} rows and 4 columns" in done.out
+    assert "day: dates" in done.err
+
+
+def test_a_column_of_periods_is_not_said_to_be_names(tmp_path, frame, run):
+    path, out = tmp_path / "a.csv", tmp_path / "m.json"
+    days = pd.date_range("2024-01-01", periods=len(frame), freq="D")
+    table = frame.assign(day=days.strftime("%Y-%m-%dT%H:%M:%SZ"))
+    table.to_csv(path, index=False)
+    options = ("--target", "ill", "--method", "NB", "--no-check", "-o", out)
+    assert run("fit", path, *options, "--drop", "day").status == 0
+    done = run("monitor", out, path, "--by", "day")
+    assert "2024-01" in done.out and "taken as names" not in done.err
+
+
+def test_model_and_table_in_the_wrong_order_are_noticed(tmp_path, csv, frame, run):
+    out = tmp_path / "m.json"
+    options = ("--target", "ill", "--method", "NB", "--no-check", "-o", out)
+    assert run("fit", csv, *options).status == 0
+    frame.to_parquet(tmp_path / "rows.parquet")
+    for table in (csv, tmp_path / "rows.parquet"):
+        done = run("predict", table, out)
+        assert done.status == 2 and "Did you swap them?" in done.err
+    (tmp_path / "no.json").write_text("{}")
+    done = run("predict", tmp_path / "no.json", csv)
+    assert done.status == 2 and "swap" not in done.err
+
+
+def test_names_of_files_that_are_not_alike_are_not_named(tmp_path, csv, run):
+    shutil.copy(csv, tmp_path / "lending.csv")
+    options = ("--target", "ill", "-o", tmp_path / "m.json")
+    done = run("fit", tmp_path / "nothing.csv", *options)
+    assert done.status == 2 and "Close" not in done.err
+    done = run("fit", tmp_path / "lendin.csv", *options)
+    assert "Close: 'lending.csv'" in done.err
+
+
+def test_what_is_wrong_with_rows_is_said_before_they_are_measured(
+    tmp_path, people, run, monkeypatch
+):
+    path, out = tmp_path / "a.csv", tmp_path / "m.json"
+    people(400).to_csv(path, index=False)
+    options = ("--target", "ill", "--method", "NB", "--no-check", "-o", out)
+    assert run("fit", path, *options).status == 0
+    monkeypatch.setattr(sys, "stderr", sys.stdout)
+    done = run("evaluate", out, path)
+    assert done.out.index("model has learned from") < done.out.index("accuracy")

@@ -231,3 +231,27 @@ def test_rows_whose_label_is_a_word_for_missing_are_left_out(tmp_path):
     assert data.notes == ("3 rows without 'class' are left out",)
     kept = read_dataset(path, missing_values=[])
     assert kept.target.tolist() == ["x", "NA", "y", "?"]
+
+
+@pytest.mark.parametrize("other", ["{}", "{}.0"])
+@pytest.mark.parametrize("is_known", [1.0, 0.4])
+@pytest.mark.parametrize(
+    "money", ["{:,.2f} €", "€ {:,.2f}", "{:,.2f} EUR", "{:,.0f} €", "{:,.2f}"]
+)
+def test_german_money_is_read_beside_whole_numbers(tmp_path, other, is_known, money):
+    amounts = [875.0, 1234.5, 2345.75, 999.25, 12500.0, 33.1] * 10
+    marks = str.maketrans(",.", ".,")
+    lines = ["age;sum"]
+    for k, amount in enumerate(amounts):
+        cell = "NA" if k % 10 >= 10 * is_known else money.format(amount)
+        lines.append(f"{other.format(20 + k)};{cell.translate(marks)}")
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    found, notes = whole(path)
+    digits = 0 if ".0f" in money else 2
+    known = found["sum"].notna()
+    assert known.sum() == 60 * is_known
+    expected = np.array([float(f"{amount:.{digits}f}") for amount in amounts])
+    assert found["sum"][known].tolist() == expected[known].tolist()
+    assert found["age"].tolist() == list(range(20, 80))
+    assert "decimal commas, thousands marked by '.'" in notes[0]

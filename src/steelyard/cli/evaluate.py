@@ -69,6 +69,8 @@ def run_evaluate(arguments: argparse.Namespace) -> None:
         needs = "thresholds are for two classes with probabilities"
         output.note(f"{needs}; there are none here")
     output.note_notices(result.notices)
+    # Before the measures, which may be of rows that the model has learned from.
+    output.show_notes()
     output.present(
         arguments, lambda: about | result.to_dict(), lambda: _show(about, result)
     )

@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> None:
         "model": arguments.output,
         "method": method,
         **found,
-        "columns": len({dates.get(name, name) for name in clf.feature_names_in_}),
+        "columns": len({dates.get(name, name) for name in _used(clf)}),
         "classes": clf.classes_,
         "strongest": _strongest(clf),
         "notices": [notice.to_dict() for notice in notices],
@@ -93,6 +93,12 @@ def run(arguments: argparse.Namespace) -> None:
     }
     lines = in_lines(notices)
     output.present(arguments, lambda: summary, lambda: _show(summary, lines))
+
+
+def _used(clf: Any) -> list[str]:
+    """Return the columns that the model learned from, those left out apart."""
+    left_out = clf.encoder_.schema_.left_out
+    return [n for j, n in enumerate(clf.feature_names_in_) if j not in left_out]
 
 
 def _strongest(clf: Any) -> list[str]:

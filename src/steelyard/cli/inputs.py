@@ -20,7 +20,7 @@ from steelyard._common.text import listed
 from steelyard.cli.options import READING, names_of, reading_of
 from steelyard.cli.output import note
 from steelyard.exceptions import ColumnError, ModelFileError, ParameterError, TableError
-from steelyard.io.paths import close_names, find_column
+from steelyard.io.paths import close_names, find_column, stem_and_format
 from steelyard.table.dates import date_of_part
 
 if TYPE_CHECKING:
@@ -51,7 +51,6 @@ def read_training(
     )
     data.check_target()
     _check_classes(data, arguments.yes)
-    note(*data.notes)
     weights = None
     if arguments.weights is not None:
         weights = _weights(data, arguments.weights)
@@ -59,6 +58,8 @@ def read_training(
     where = f"The data set {data.name}"
     kept = chosen_columns(arguments, names, data.target_name, where)
     others = data.table.drop(columns=kept)
+    aside = tuple(f"{name}: " for name in others.columns if name != arguments.weights)
+    note(*(text for text in data.notes if not text.startswith(aside)))
     return replace(data, table=data.table[kept]), weights, others
 
 
@@ -175,7 +176,15 @@ def load_model(path: str) -> Any:
     from steelyard.persistence import load_fitted
 
     check_model_file(path)
-    clf = load_fitted(path)
+    try:
+        clf = load_fitted(path)
+    except ModelFileError:
+        if stem_and_format(path)[1] in (None, "json"):
+            raise
+        raise ModelFileError(
+            f"{path} is a table, not a model file. Did you swap them? The model comes "
+            "first."
+        ) from None
     if clf.encoder_.schema_.names is None:
         raise ModelFileError(
             f"{path} holds a model that was fitted without column names, so that the "

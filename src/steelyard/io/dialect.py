@@ -12,7 +12,7 @@ import codecs
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -64,6 +64,10 @@ _CERTAIN = {
     for mark, m, other in ((",", ",", r"\."), (".", r"\.", ","))
 }
 _MAYBE = re.compile(r"[1-9]\d{0,2},\d{3}")
+# Nobody states amounts of money to three decimals.
+_MAYBE_MONEY = re.compile(r"[1-9]\d{0,2}\.\d{3}")
+# Programs write whole numbers so beside missing cells, whatever the mark of the file.
+_WHOLE = re.compile(r"\d+\.0")
 
 
 @dataclass(frozen=True)
@@ -250,7 +254,8 @@ def find_dialect(
         sep, quote = like.get("separator", usual if usual != " " else ","), '"'
     if asked.get("decimal") is None:
         rows = _rows_of(tops.get((sep, quote)), found)
-        found["decimal"] = decimal_of(_marks_of(rows), sep, known=like.get("decimal"))
+        marks = _marks_of(rows, {"", *found["missing_values"]})
+        found["decimal"] = decimal_of(marks, sep, known=like.get("decimal"))
     return CsvDialect(**{**found, **_marks(sep, quote)})
 
 
@@ -331,7 +336,7 @@ class Marks:
     """Marks that a cell cannot do without as decimal marks."""
 
     is_maybe: bool = False
-    """Whether a comma in a cell may be either."""
+    """Whether a comma in a cell, or a point in an amount of money, may be either."""
 
     def add(self, counts: Mapping[str, int]) -> None:
         """Count texts."""
@@ -342,8 +347,12 @@ class Marks:
             number = _SIGNS.sub("", text)
             if _NUMBER_LIKE.fullmatch(number):
                 self.n_like += n
-                self.certain |= {m for m, c in _CERTAIN.items() if c.fullmatch(number)}
-                self.is_maybe |= _MAYBE.fullmatch(number) is not None
+                if not _WHOLE.fullmatch(number):
+                    of_cell = (m for m, c in _CERTAIN.items() if c.fullmatch(number))
+                    self.certain.update(of_cell)
+                is_money = re.search(CURRENCY, text) is not None
+                maybe = [_MAYBE, _MAYBE_MONEY] if is_money else [_MAYBE]
+                self.is_maybe |= any(mark.fullmatch(number) for mark in maybe)
 
     @property
     def are_numbers(self) -> bool:
@@ -372,10 +381,10 @@ def decimal_of(
     return "," if votes[","] > votes["."] else "."
 
 
-def _marks_of(rows: list[list[str]]) -> Iterator[Marks]:
+def _marks_of(rows: list[list[str]], empty: Set[str]) -> Iterator[Marks]:
     """Yield what each column of some rows tells."""
     for k in range(max(map(len, rows), default=0)):
         cells = Counter(row[k].strip() for row in rows if k < len(row))
         marks = Marks()
-        marks.add({cell: n for cell, n in cells.items() if cell})
+        marks.add({cell: n for cell, n in cells.items() if cell not in empty})
         yield marks

@@ -160,6 +160,9 @@ class Recast(Reader):
 
     def _note_texts(self, name: str, column: Any) -> None:
         """Keep the first texts of a column, which tell whether it holds dates."""
+        if name in self._text or name == self._target:
+            # Names were asked for.
+            return
         first = self._first.setdefault(name, [])
         if len(first) < _FIRST_TEXTS and pt.is_string(column.type):
             known = column.drop_null().slice(0, _FIRST_TEXTS - len(first))

@@ -219,8 +219,14 @@ def close_names(name: str, known: Iterable[str]) -> str:
     --------
     >>> close_names("iriss", ["wine", "iris"])
     " Close: 'iris'."
+    >>> close_names("nothing.csv", ["lending.csv"])
+    ''
     """
-    close = get_close_matches(name, list(dict.fromkeys(known)), 3, 0.5)
+    # Equal extensions make no names alike.
+    stems = {other: other.partition(".")[0] for other in known}
+    alike = get_close_matches(name.partition(".")[0], {*stems.values()}, 3, 0.7)
+    near = sorted(other for other, stem in stems.items() if stem in alike)
+    close = get_close_matches(name, near, 3, 0.0)
     return f" Close: {', '.join(map(repr, close))}." if close else ""
 
 
