@@ -438,3 +438,31 @@ def test_edits_and_priors_are_undone_apart_in_every_order(name, n_classes, tmp_p
     np.testing.assert_allclose(
         after("pe").predict_proba(X), after("ep").predict_proba(X), atol=1e-12
     )
+
+
+@pytest.mark.parametrize("kind", ["flatten", "merge values"])
+def test_the_mean_of_training_rows_stays_where_values_become_one(kind):
+    X, y = table()
+    # Two values with rows unlike in number.
+    X["colour"] = X["colour"].replace("green", "red")
+    clf = METHODS["NB"].fit(X, y)
+    (edit,) = clf.edited(EDITS[kind]).edits_
+    schema = clf.model_.schema
+    j = schema.labels().index(edit.attribute)
+    counts = clf.counts_.by_code[schema.offsets[j] : schema.offsets[j + 1]].sum(axis=1)
+    named = [schema.describe(j, code) for code in range(len(counts))]
+    rows = counts[[named.index(value) for value in edit.values]]
+    assert len(rows) > 1 and np.ptp(rows) > 0 and np.ptp(edit.before) > 0
+    np.testing.assert_allclose(edit.after, rows @ edit.before / rows.sum(), atol=1e-12)
+
+
+def test_scores_of_training_rows_are_not_those_with_other_priors(tmp_path):
+    X, y = table()
+    clf = METHODS["NB"].fit(X, y)
+    assert clf.training_.score_ranges is not None
+    for made in (clf, clf.edited(EDITS["remove"])):
+        rare = made.with_prior({"yes": 0.05})
+        rare.save(tmp_path / "m.json")
+        for own in (rare, sy.load(tmp_path / "m.json"), rare.edited(EDITS["set"])):
+            assert own.training_.score_ranges is None
+    assert clf.training_.score_ranges is not None

@@ -522,3 +522,27 @@ def test_tens_of_thousands_of_categories_are_merged():
         for c in range(1, 17)
     ]
     assert all(a[1] < b[0] for a, b in itertools.pairwise(sorted(ends)))
+
+
+def test_values_that_are_left_make_up_for_each_rounding_error():
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 12))
+        half = rng.normal(size=(n, n + 1))
+        curvature = half @ half.T + 0.01 * np.eye(n)
+        values = 3.0 * rng.normal(size=n)
+
+        def cost(whole, values=values, curvature=curvature):
+            return (whole - values) @ curvature @ (whole - values)
+
+        # One after the other: what is left goes where the loss is least.
+        whole, left = values.copy(), np.argsort(-np.diag(curvature), kind="stable")
+        while len(left):
+            whole[left[0]], done = np.round(whole[left[0]]), left[0]
+            left = left[1:]
+            others = np.setdiff1d(np.arange(n), left)
+            pull = curvature[np.ix_(left, others)] @ (whole - values)[others]
+            inner = curvature[np.ix_(left, left)]
+            whole[left] = values[left] - np.linalg.solve(inner, pull)
+        assert whole[done] == np.round(whole[done])
+        assert cost(rounded(values, curvature)) <= cost(whole) + 1e-9
