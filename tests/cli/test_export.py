@@ -47,14 +47,17 @@ def test_a_sample_is_scored_by_the_engine(ending, run, model, csv, tmp_path):
 @pytest.mark.parametrize(
     ("ending", "engine"), [("onnx", "onnxruntime"), ("pmml", "jpmml-evaluator")]
 )
-def test_an_engine_that_is_not_there_is_named_and_nothing_is_written(
+def test_without_an_engine_a_file_is_written_and_not_checked(
     ending, engine, run, model, csv, tmp_path, monkeypatch
 ):
     monkeypatch.setitem(sys.modules, engine.replace("-", "_"), None)
     target = tmp_path / f"model.{ending}"
     done = run("export", model, "-o", target, "--check", csv)
-    assert done.status == 2 and f"pip install {engine}" in done.err
-    assert not target.exists()
+    assert done.status == 1 and f"pip install {engine}" in done.err
+    assert "not checked: The check needs an engine" in done.err
+    done = run("export", model, "-o", tmp_path / f"other.{ending}")
+    assert done.status == 0
+    assert target.read_bytes() == (tmp_path / f"other.{ending}").read_bytes()
 
 
 def test_a_difference_is_status_1(run, model, csv, tmp_path, monkeypatch):

@@ -9,8 +9,10 @@ import pytest
 
 import steelyard as sy
 from steelyard import export
-from steelyard.exceptions import ParameterError
+from steelyard.exceptions import IdentifierWarning, ParameterError
 from steelyard.export.check import check, onnx_feed
+from steelyard.export.inputs_onnx import gaps_that_count
+from steelyard.export.reading import plan_of
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
@@ -40,7 +42,6 @@ def test_an_input_for_every_column_and_two_outputs(weather):
         ("sky", "tensor(string)", ["n", 1]),
         ("degrees", "tensor(double)", ["n", 1]),
         ("windy", "tensor(double)", ["n", 1]),
-        ("always", "tensor(double)", ["n", 1]),
     ]
     assert [(o.name, o.type, o.shape) for o in session.get_outputs()] == [
         ("label", "tensor(string)", ["n"]),
@@ -237,13 +238,42 @@ def test_a_matrix_has_one_type(weather):
     assert label.tolist() == ["no", "yes"]
 
 
+def test_the_text_nan_counts_as_missing_and_a_check_says_so():
+    X = pd.DataFrame({"sky": ["sun", "rain", None, "fog"] * 10, "n": [1.0, 2] * 20})
+    y = np.arange(40) % 4 % 3 > 0
+    odd = X.assign(sky=["nan", "None", "sun", None] * 10)
+    for missing, note in (("value", "sky"), ("skip", "")):
+        clf = sy.NaiveBayes(missing=missing).fit(X, y)
+        assert gaps_that_count(plan_of(clf)) == (
+            {"sky": ["", "None", "nan"]} if note else {}
+        )
+        found = check(clf, odd, "onnx")
+        assert found.agrees and note in found.note
+        assert str(found).endswith("taken as such: 20 of sky" if note else "0 rows")
+
+
+def test_columns_that_are_left_out_are_no_inputs():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"id": [f"k{i}" for i in range(300)], "empty": [None] * 300})
+    X["kind"] = rng.choice(list("ab"), 300)
+    y = (X["kind"] == "a") ^ (rng.random(300) < 0.2)
+    with pytest.warns(IdentifierWarning):
+        clf = sy.ShrinkageNB().fit(X, y)
+    model = export.to_onnx(clf)
+    assert [value.name for value in model.graph.input] == ["kind"]
+    assert check(clf, X, "onnx").agrees
+    # Of a model without any other, one says how many rows there are.
+    alone = sy.NaiveBayes().fit(X[["empty"]], y)
+    assert [v.name for v in export.to_onnx(alone).graph.input] == ["empty"]
+    assert check(alone, X[["empty"]], "onnx").agrees
+
+
 def test_none_and_nan_among_text_are_missing(weather):
     session = session_of(weather)
     feed = {
         "sky": np.array([[""], [None], [np.nan]], dtype=object),
         "degrees": np.array([[21.0]] * 3),
         "windy": np.array([[1.0]] * 3),
-        "always": np.array([[np.nan]] * 3),
     }
     p = session.run(["probabilities"], feed)[0]
     assert p[0].tolist() == p[1].tolist() == p[2].tolist()
@@ -345,7 +375,8 @@ def test_a_classifier_of_several_columns_is_converted(skl2onnx, weather):
             "always": 0.0,
         }
     )
-    label, _ = session.run(None, onnx_feed(export.plan_of(weather), X))
+    feed = onnx_feed(export.plan_of(weather), X)
+    label, _ = session.run(None, {**feed, "always": X[["always"]].to_numpy()})
     assert label.tolist() == weather.predict(X).tolist()
 
 

@@ -88,17 +88,31 @@ def run_export(arguments: argparse.Namespace) -> None:
     clf = load_model(arguments.model)
     chosen = _chosen(arguments)
     content = content_of(clf, kind, **chosen)
-    checked = None
+    checked, lacking = None, ""
     if arguments.check is not None:
-        from steelyard.export.check import check
+        from steelyard.export.check import EngineMissingError, check
 
-        checked = check(clf, _sample(clf, arguments.check), kind, **chosen)
+        try:
+            checked = check(clf, _sample(clf, arguments.check), kind, **chosen)
+        except EngineMissingError as error:
+            # The file may be for another machine, which has the engine.
+            lacking = str(error)
     atomic_write(arguments.output, content)
     output.note(f"written: {arguments.output}")
     parts = [c for c in plan_of(clf).columns if c.date and kind in PARTS_ALONE]
     for date in dict.fromkeys(column.date for column in parts):
         names = [c.name for c in parts if c.date == date and c.name != date]
         output.note(f"{date}: in days since 1970-01-01, beside {listed(names)}")
+    if kind == "onnx":
+        from steelyard.export.inputs_onnx import gaps_that_count
+
+        gap = chosen.get("missing_text", "")
+        for name, words in gaps_that_count(plan_of(clf), gap).items():
+            said = f"{listed(map(repr, words))} are missing cells, which count here"
+            output.note(f"{name}: in ONNX the texts {said}")
+    if lacking:
+        print(f"steelyard: not checked: {lacking}", file=sys.stderr)
+        raise SystemExit(1)
     if checked is not None:
         print(checked)
         if not checked.agrees:

@@ -22,7 +22,7 @@ import numpy as np
 
 from steelyard.exceptions import ParameterError
 from steelyard.export import PARTS_ALONE, content_of
-from steelyard.export.inputs_onnx import NUMBER_TYPES
+from steelyard.export.inputs_onnx import NUMBER_TYPES, entering, gaps_that_count
 from steelyard.export.plan import Plan
 from steelyard.export.reading import plan_of
 from steelyard.export.sql import fields_of, sql_statements
@@ -42,6 +42,10 @@ Scored = tuple[list[Any], list[list[float]]]
 """Predicted classes and probabilities of rows."""
 
 
+class EngineMissingError(ParameterError):
+    """There is no engine to check with."""
+
+
 @dataclass(frozen=True)
 class Agreement:
     """How far an engine is from the classifier."""
@@ -54,6 +58,9 @@ class Agreement:
     n_labels: int
     """Rows whose predicted class differs."""
 
+    note: str = ""
+    """What was compared otherwise than it is."""
+
     @property
     def agrees(self) -> bool:
         """Whether all rows are as near as they should be, with the same classes."""
@@ -62,7 +69,7 @@ class Agreement:
     def __str__(self) -> str:
         return (
             f"{self.engine}: {self.n_rows} rows, largest difference of a probability "
-            f"{self.difference:.1e}, other classes in {self.n_labels} rows"
+            f"{self.difference:.1e}, other classes in {self.n_labels} rows{self.note}"
         )
 
 
@@ -88,7 +95,7 @@ def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Agreement:
     is_sql = kind == "sql"
     name = dialect_of(options.get("dialect", "duckdb")).name if is_sql else kind
     if name not in ENGINES:
-        raise ParameterError(
+        raise EngineMissingError(
             f"{name} is not checked: it is a program of its own. Run the file there, "
             "and compare with `steelyard predict`."
         )
@@ -103,6 +110,8 @@ def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Agreement:
             f"{engine} does not run the query, which is written for "
             f"{DIALECTS[name].engine}: {error}"
         ) from error
+    gap = options.get("missing_text", "")
+    X, note = _as_onnx_reads(clf, X, gap) if kind == "onnx" else (X, "")
     expected = clf.predict_proba(X)
     # A missing answer is as far as can be.
     found = np.nan_to_num(np.array(proba, dtype=float), nan=np.inf)
@@ -113,7 +122,19 @@ def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Agreement:
         # Engines of PMML decide ties by rules of their own.
         best = np.sort(expected, axis=1)[:, -2:]
         is_other &= best[:, 1] - best[:, 0] > _TOLERANCE
-    return Agreement(engine, len(labels), float(difference), int(is_other.sum()))
+    return Agreement(engine, len(labels), float(difference), int(is_other.sum()), note)
+
+
+def _as_onnx_reads(clf: BaseNB, X: Any, missing_text: str) -> tuple[Any, str]:
+    """Return a frame without texts that ONNX takes for missing cells; say how many."""
+    counted = gaps_that_count(plan_of(clf), missing_text)
+    gaps = {name: X[name].isin(words) for name, words in counted.items() if name in X}
+    gaps = {name: of for name, of in gaps.items() if of.any()}
+    if not gaps:
+        return X, ""
+    X = X.assign(**{name: X[name].mask(of, None) for name, of in gaps.items()})
+    said = ", ".join(f"{of.sum()} of {name}" for name, of in gaps.items())
+    return X, f"; cells with the text of a missing cell were taken as such: {said}"
 
 
 def _as_columns(clf: BaseNB, X: Any, takes_dates: bool) -> Any:
@@ -153,7 +174,7 @@ def _engine(module: str, packages: str | None = None) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise ParameterError(
+        raise EngineMissingError(
             f"The check needs an engine that is not installed: {module}. Install it "
             f"with `pip install {packages or module}`."
         ) from error
@@ -162,7 +183,7 @@ def _engine(module: str, packages: str | None = None) -> Any:
 def _need_java() -> None:
     """Refuse where there is no Java runtime, before an engine says so in its way."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        raise ParameterError(
+        raise EngineMissingError(
             "The check needs a Java runtime, and there is none. Install one, such as "
             "OpenJDK 17, or set JAVA_HOME."
         )
@@ -291,7 +312,9 @@ def onnx_feed(
 ) -> dict[str, Any]:
     """Return the cells of a frame as inputs of a model; options are those of it."""
     columns: dict[str, Any] = {}
-    for j, column in enumerate(plan.columns):
+    every = range(len(plan.columns))
+    for j in every if inputs == "matrix" else entering(plan):
+        column = plan.columns[j]
         cells, is_text = X.iloc[:, j].astype(object), column.cells == "text"
         gap, dtype = (missing_text, object) if is_text else (None, float)
         filled = cells.where(cells.notna(), gap).to_numpy(dtype=dtype)

@@ -91,7 +91,8 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
             f"{len(kinds)} inputs. Hand it one matrix, or an input for each column."
         )
     for column, kind in zip(plan.columns, kinds, strict=True):
-        if not kind or (column.cells == "text") != (kind == "string"):
+        is_text = column.cells == "text"
+        if column.cells != "nothing" and (not kind or is_text != (kind == "string")):
             wanted = "text" if column.cells == "text" else "numbers"
             raise ParameterError(
                 f"Column {column.name!r} takes {wanted}, and the step before hands on "

@@ -13,6 +13,9 @@ from steelyard._common.text import did_you_mean
 from steelyard.exceptions import ParameterError
 from steelyard.export.plan import (
     Column,
+    Density,
+    Grouping,
+    Pair,
     Plan,
     Sum,
     refuse_intervals,
@@ -141,11 +144,11 @@ class Inputs:
         """Return the inputs of a model."""
         onnx, n_columns = self.graph.onnx, len(self.plan.columns)
         shape = {"columns": ["n", 1], "vectors": ["n"], "matrix": ["n", n_columns]}
+        of = [0] if self.form == "matrix" else entering(self.plan)
+        types = {j: getattr(onnx.TensorProto, self.kinds[j].upper()) for j in of}
         return [
-            onnx.helper.make_tensor_value_info(
-                name, getattr(onnx.TensorProto, kind.upper()), shape[self.form]
-            )
-            for name, kind in zip(self.names, self.kinds, strict=False)
+            onnx.helper.make_tensor_value_info(self.names[j], kind, shape[self.form])
+            for j, kind in types.items()
         ]
 
     def cells(self, column: int) -> str:
@@ -174,6 +177,34 @@ class Inputs:
 def input_type(column: Column, number_type: str = "double") -> str:
     """Return the type of the input of a column."""
     return "string" if column.cells == "text" else number_type
+
+
+def entering(plan: Plan) -> list[int]:
+    """Return the columns that are inputs: left out is what held nothing at fit.
+
+    Identifiers are such columns. Without any other there is one, which has the rows.
+    """
+    held = {j for j, column in enumerate(plan.columns) if column.cells != "nothing"}
+    return sorted({*held, *plan.used()}) or [0]
+
+
+def gaps_that_count(plan: Plan, missing_text: str = "") -> dict[str, list[str]]:
+    """Return texts that stand for missing cells, of columns where that counts.
+
+    onnxruntime hands on None and NaN as such texts, which cannot be told from cells
+    that hold them. Mostly a missing cell and a value never seen both add nothing.
+    """
+    found: dict[str, list[str]] = {}
+    for term in plan.terms():
+        for own in term.sides if isinstance(term, Pair) else (term,):
+            column = plan.columns[own.column]
+            if column.cells != "text" or isinstance(own, Density):
+                continue
+            counts = own.missing if isinstance(own, Grouping) else any(own.missing)
+            words = [w for w in (missing_text, *_NO_TEXT) if w not in column.values]
+            if counts and words:
+                found[column.name] = words
+    return found
 
 
 def input_names(plan: Plan, form: str) -> list[str]:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steelyard.export.inputs_onnx import Graph, Inputs, input_names, input_type, refuse
+from steelyard.export.inputs_onnx import (
+    Graph,
+    Inputs,
+    entering,
+    input_names,
+    input_type,
+    refuse,
+)
 from steelyard.export.plan import (
     Bins,
     Density,
@@ -52,8 +59,9 @@ def to_onnx(
     """Return a classifier as an ONNX model.
 
     It has an input of shape (n, 1) for every column, with its name: text as ``string``,
-    numbers and booleans as ``double``, NaN for missing ones. The outputs are ``label``
-    of shape (n,) and ``probabilities`` of shape (n, K).
+    numbers and booleans as ``double``, NaN for missing ones. Columns that the fit left
+    out, such as identifiers, are no inputs. The outputs are ``label`` of shape (n,) and
+    ``probabilities`` of shape (n, K).
 
     Parameters
     ----------
@@ -62,7 +70,8 @@ def to_onnx(
     missing_text : str, default=""
         Text that stands for a missing cell: text in ONNX cannot be null. None and NaN
         among text, which onnxruntime takes for the texts None and nan, are missing too,
-        unless these are values of the column.
+        unless these are values of the column: a cell that holds such text is missing
+        in ONNX, and a value never seen to ``predict``.
     inputs : {"columns", "vectors", "matrix"}, default="columns"
         An input of shape (n, 1) for every column, of shape (n,) for every column, or
         one input ``X`` of shape (n, d), if all columns are numbers or all are text.
@@ -269,7 +278,7 @@ class OnnxWriter:
         base = self.constant([[b if b > _NEVER else _NEVER for b in node.base]])
         if node.terms:
             return self._added([base, *map(self._term, node.terms)])
-        first = self._input(0)
+        first = self._input(entering(self.plan)[0])
         shape = self.node("Shape", first)
         one = self.constant([len(node.base)], np.int64)
         return self.node("Expand", base, self.node("Concat", shape, one, axis=0))
