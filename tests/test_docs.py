@@ -120,7 +120,3 @@ def test_every_design_page_is_in_the_index():
     index = (ROOT / "docs/design.md").read_text(encoding="utf-8")
     assert set(re.findall(r"\]\(design/(\w+)\.md\)", index)) == pages
     assert set(re.findall(r"^design/(\w+)$", index, re.M)) == pages
-
-
-def test_picture_in_the_readme_is_small():
-    assert (ROOT / "docs/images/evidence.svg").stat().st_size < 60_000

@@ -66,7 +66,9 @@ def test_public_names_are_sorted_and_listed_by_dir():
     assert len(set(steelyard.__all__)) == len(steelyard.__all__)
     assert dir(steelyard) == steelyard.__all__
     # Few enough to read at a glance; all others can be imported without being listed.
-    assert 12 <= len(steelyard.__all__) <= 18
+    assert 12 <= len(steelyard.__all__) <= 20
+    functions = "compare evaluate load merge method methods scan"
+    assert {*functions.split()} <= {*dir(steelyard)}
     assert set(steelyard.__all__) <= {*homes(), "__version__"}
     assert homes().keys().isdisjoint({"BaseNB", "NBModel", "Counts"})
 

@@ -27,7 +27,9 @@ __all__ = [
     "WeightedNB",
     "__version__",
     "compare",
+    "evaluate",
     "load",
+    "merge",
     "method",
     "methods",
     "scan",
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from steelyard.classifiers.instance_weighted import *  # noqa: F403  # noqa: F403
     from steelyard.classifiers.joint import *  # noqa: F403
     from steelyard.classifiers.lazy import *  # noqa: F403
-    from steelyard.classifiers.merging import merge as merge
+    from steelyard.classifiers.merging import merge
     from steelyard.classifiers.one_dependence import *  # noqa: F403
     from steelyard.classifiers.published import *  # noqa: F403
     from steelyard.classifiers.registry import method, methods
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from steelyard.classifiers.shrinkage import *  # noqa: F403
     from steelyard.classifiers.spss import *  # noqa: F403
     from steelyard.classifiers.weighted import *  # noqa: F403
+    from steelyard.experiments.evaluate import evaluate
     from steelyard.experiments.runner import compare
     from steelyard.gpu import has_device as has_device
     from steelyard.io import scan

@@ -173,6 +173,16 @@ def test_rows_can_be_pasted_stepped_through_and_scored(browser, views, two, tmp_
     told = browser.run("cases.take('length;width\\n0,5;1,25')")
     assert told.startswith("1 row taken. 2 columns are not in it.")
     assert browser.run("document.getElementById('value-1').value") == "0.5"
+    # Below titles, as files of other programs have them.
+    titled = "Leaves of 2024\\n\\ncolour;length;width;x\\nred;0,5;1,25;1"
+    titled = titled.replace("colour", X.columns[0])
+    told = browser.run(f"cases.take('{titled}')")
+    assert told.startswith("1 row taken. 1 columns are not in it.")
+    assert browser.run("document.getElementById('value-1').value") == "0.5"
+    bytes_of = "cases.decoded(new Uint8Array([%s]))"
+    for encoding in ("utf-8", "cp1252"):
+        codes = ", ".join(map(str, "größe 3 €".encode(encoding)))
+        assert browser.run(bytes_of % codes) == "größe 3 €"
     assert "needs 4 cells" in browser.run("cases.take('1,2')")
     assert browser.run("cases.take('red,1.5,2.5,true')").startswith("1 row taken.")
 

@@ -95,8 +95,6 @@ def evaluate(
     >>> evaluate(model, X, y, by=X[:, 0] > 6).groups["True"]["rows"]
     61
     """
-    from sklearn.base import clone
-    from sklearn.utils import _safe_indexing
     from sklearn.utils.validation import _num_samples
 
     y = labels_of_rows(y, _num_samples(X))

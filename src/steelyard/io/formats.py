@@ -267,7 +267,7 @@ class WholeFiles(Reader):
 
 def _without_ends(rows: list[list[Any]]) -> list[list[Any]]:
     """Return rows, of which the first ones end with their only cell, as titles do."""
-    found = []
+    found: list[list[Any]] = []
     for n, row in enumerate(rows):
         known = [k for k, cell in enumerate(row) if cell is not None]
         if len(known) > 1:

@@ -50,10 +50,25 @@ const cases = (() => {
     return Number.isFinite(x) ? x : null;
   }
 
+  const called = (cell) => attributes.findIndex((own) => own.kind !== "pair" && [own.name, own.title].includes(cell.trim()));
+
+  // The text from the line of names on: titles stand above it.
+  const MOST_TITLES = 50;
+  function belowTitles(text) {
+    const lines = text.split("\n", MOST_TITLES);
+    const counts = lines.map((line) => Math.max(...[",", ";", "\t", "|"].map((mark) => line.split(mark).filter((cell) => called(cell.trim().replace(/^"(.*)"$/, "$1")) >= 0).length)));
+    const k = counts.indexOf(Math.max(...counts));
+    return k && 2 * counts[k] >= columns.length ? text.split("\n").slice(k).join("\n") : text;
+  }
+
+  // Text that is not UTF-8 is nearly always that of Windows.
+  function decoded(bytes) {
+    try { return new TextDecoder("utf-8", { fatal: true }).decode(bytes); } catch { return new TextDecoder("windows-1252").decode(bytes); }
+  }
+
   function take(text) {
-    const { separator, lines } = parse(text);
+    const { separator, lines } = parse(belowTitles(text));
     if (!lines.length) return t("There is no row.");
-    const called = (cell) => attributes.findIndex((own) => own.kind !== "pair" && [own.name, own.title].includes(cell.trim()));
     const places = lines[0].map(called), hasNames = places.some((j) => j >= 0);
     if (!hasNames && lines[0].length < columns.length) {
       return t("Without names of columns a row needs {n} cells, in the order of the table. It has {m}.", { n: columns.length, m: lines[0].length });
@@ -171,7 +186,7 @@ const cases = (() => {
       if (!byId("bringing").hidden) byId("paste").focus();
     });
     byId("read").addEventListener("click", () => tell(take(byId("paste").value)));
-    byId("file").addEventListener("change", async () => { if (byId("file").files.length) tell(take(await byId("file").files[0].text())); });
+    byId("file").addEventListener("change", async () => { if (byId("file").files.length) tell(take(decoded(await byId("file").files[0].arrayBuffer()))); });
     byId("download").addEventListener("click", () => save("answers.csv", answered()));
     byId("copy").addEventListener("click", () => { writeLink(current, kept); copyLink(); });
     window.addEventListener("dragover", (event) => event.preventDefault());
@@ -179,11 +194,11 @@ const cases = (() => {
       event.preventDefault();
       if (!event.dataTransfer.files.length) return;
       byId("bringing").hidden = false;
-      tell(take(await event.dataTransfer.files[0].text()));
+      tell(take(decoded(await event.dataTransfer.files[0].arrayBuffer())));
     });
     window.addEventListener("hashchange", readLink);
     fill();
   }
 
-  return { answered, connect, readLink, save, take, writeLink };
+  return { answered, connect, decoded, readLink, save, take, writeLink };
 })();
