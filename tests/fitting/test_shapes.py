@@ -11,6 +11,8 @@ import steelyard as sy
 from steelyard import ShrinkageNB, WeightedNB
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.problem import build_problem
+from steelyard.fitting.shapes import Shape
+from steelyard.table.schema import FeatureSchema, TableSchema
 from tools import shape_violations
 
 KINDS = ["increasing", "decreasing", "convex", "concave", "peak", "valley"]
@@ -62,6 +64,21 @@ def optimality_gap(problem, cone, weights):
     value, gradient = problem.objective(weights)
     _, left = nnls(rows.T, gradient, maxiter=100 * rows.shape[1])
     return 0.5 * left**2 / value
+
+
+def test_a_curve_has_a_step_at_each_cut_point_of_any_view():
+    coarse = FeatureSchema("x", "binned", "numbers", edges=(1.0, 3.0), column=0)
+    fine = FeatureSchema("x", "binned", "numbers", edges=(0.0, 1.0, 2.0), column=0)
+    schema = TableSchema((coarse, fine))
+    # Code 0 is missing: bins of the views are rows 1 to 3, and 5 to 8.
+    by_cut = {0: ([5], [6]), 1: ([1, 6], [2, 7]), 2: ([7], [8]), 3: ([2], [3])}
+    for kind in ("increasing", "decreasing", "peak", "valley"):
+        steps = Shape(0, kind, 1, (0, 1)).steps(schema)
+        assert [(own.below, own.above) for own in steps] == list(by_cut.values())
+    # A bent curve is that of the finest view; others are level.
+    bent = Shape(0, "convex", 1, (0, 1))
+    assert [own.below for own in bent.steps(schema)] == [[5], [6], [7]]
+    assert [own.below for own in bent.level_steps(schema)] == [[1], [2]]
 
 
 @pytest.mark.parametrize("seed", range(20))
