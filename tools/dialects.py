@@ -41,6 +41,10 @@ def facts(dialect: Dialect) -> str:
         said.append("probabilities are called `p_class`")
     if dialect.folds_case:
         said.append("names that differ only in case are one")
+    if dialect.max_bytes:
+        said.append(f"statements of at most {dialect.max_bytes:,} bytes")
+    if dialect.basic_names:
+        said.append("names without emoji")
     if dialect.max_columns:
         said.append(f"at most {dialect.max_columns - 100:,} columns")
     if dialect.max_name:

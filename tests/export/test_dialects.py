@@ -19,6 +19,7 @@ from steelyard.export.sql_dialect import DIALECTS, dialect_of
 
 PARSED = {name: name for name in DIALECTS if name != "mariadb"}
 PARSED["sqlserver"] = "tsql"
+PARSED["athena"] = "trino"
 FUNCTIONS = [name for name, dialect in DIALECTS.items() if dialect.function]
 
 
@@ -265,6 +266,35 @@ def test_what_a_database_cannot_tell_is_refused():
     clf = sy.NaiveBayes().fit(X, ["no", "yes"] * 10)
     with pytest.raises(ParameterError, match=r"holds \$\$"):
         export.to_sql(clf, "snowflake", as_function="f")
+
+
+@pytest.mark.parametrize("dialect", ["mysql", "mariadb"])
+def test_names_with_emoji_are_refused_where_a_database_does(dialect):
+    X = pd.DataFrame({"x": ["u", "v"] * 10})
+    clf = sy.NaiveBayes().fit(X, ["sad", "\N{GRINNING FACE}"] * 10)
+    with pytest.raises(ParameterError, match=r"beyond U\+FFFF.*Rename the column or"):
+        export.to_sql(clf, dialect)
+    assert "p(\N{GRINNING FACE})" in export.to_sql(clf, "postgres")
+
+
+def test_statements_that_are_too_long_for_athena_are_refused():
+    X, y = many_classes(26, 3000)
+    X["many"] = np.char.add("value number ", (np.arange(3000) % 600).astype(str))
+    clf = sy.NaiveBayes(categorical_features=[0, 2, 3, 4]).fit(X, y)
+    assert len(export.to_sql(clf, "trino").encode()) > 2**18
+    for form in ({}, {"as_view": "v"}, {"dbt": True}):
+        with pytest.raises(ParameterError, match=r"athena takes at most 262,144.*deci"):
+            export.to_sql(clf, "athena", **form)
+    assert "For Athena." in export.to_sql(clf, "athena", decimals=1)
+
+
+def test_both_sides_of_a_join_of_text_have_one_collation():
+    X, y = many_classes(12)
+    clf = sy.NaiveBayes(categorical_features=[0, 2, 3]).fit(X, y)
+    text = " ".join(export.to_sql(clf, "sqlserver").split())
+    # The key of a table of literals has the collation of the database.
+    assert re.search(r"ON (\S+_colour_s_name)\.sy_k COLLATE Latin1\S+ = sy_", text)
+    assert re.search(r"ON (\S+_code)\.sy_k = sy_", text)
 
 
 def test_an_engine_that_is_too_old_is_told_what_the_query_needs(model, monkeypatch):

@@ -188,7 +188,7 @@ def test_sql_reads_the_column_of_dates_alone(dated, dialect):
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_dates_are_written_for_all_databases(dated, dialect):
     sqlglot = pytest.importorskip("sqlglot")
-    names = {"mariadb": "mysql", "sqlserver": "tsql"}
+    names = {"mariadb": "mysql", "sqlserver": "tsql", "athena": "trino"}
     text = to_sql(dated[1], dialect)
     if dialect == "oracle":
         text = re.sub(r"(?<=\d)d\b", "", text)  # 1.5d, which the parser does not know

@@ -25,6 +25,7 @@ FORMATS = ("sql", "onnx", "pmml", "js", "py")
 DIALECTS = (
     *("duckdb", "sqlite", "postgres", "spark", "bigquery", "snowflake", "sqlserver"),
     *("mysql", "mariadb", "clickhouse", "redshift", "oracle", "trino"),
+    "athena",
 )
 
 _SAMPLE_ROWS = 50_000

@@ -44,7 +44,8 @@ def to_sql(
         A fitted classifier.
     dialect : str, default="duckdb"
         The database: "duckdb", "sqlite", "postgres", "spark", "bigquery", "snowflake",
-        "sqlserver", "mysql", "mariadb", "clickhouse", "redshift", "oracle" or "trino".
+        "sqlserver", "mysql", "mariadb", "clickhouse", "redshift", "oracle", "trino" or
+        "athena".
     table : str or sequence of str, default="data"
         The table: a name, or schema and name joined by a dot or as a sequence. In a
         model of dbt a model, or a source and its table.
@@ -131,7 +132,9 @@ def sql_statements(
     _check_result([*keep, *(name for _, name in outputs)])
     *before, last = to.select(outputs)
     if dbt:
-        return [_dbt_model(plan, ways, last, to.source, names)]
+        last = _dbt_model(plan, ways, last, to.source, names)
+        _check_length(last, ways)
+        return [last]
     created = [last]
     if as_function is not None and "$$" in ways.function and "$$" in last:
         raise ParameterError(
@@ -157,6 +160,7 @@ def sql_statements(
             query=last,
         )
         created = [wrapped(text, ways.quoted)]
+    _check_length(max(created, key=len), ways)
     first, *others = [*ways.settings, *before, *(f"{text};\n" for text in created)]
     return [f"-- {about(plan)} For {ways.engine}.\n{first}", *others]
 
@@ -264,6 +268,16 @@ def _check_form(
     if decimals is not None and decimals not in range(1, 18):
         raise ParameterError(
             f"decimals must be a whole number from 1 to 17, got {decimals!r}."
+        )
+
+
+def _check_length(statement: str, dialect: Dialect) -> None:
+    """Refuse statements that a database would refuse for their length."""
+    size, most = len(statement.encode("utf-8")), dialect.max_bytes
+    if most is not None and size > most:
+        raise ParameterError(
+            f"The statement has {size:,} bytes, and {dialect.name} takes at most "
+            f"{most:,}. Set `decimals` for a shorter one, or use another format."
         )
 
 

@@ -45,6 +45,9 @@ class Dialect:
     engine: str
     """What the database calls itself, and since which version queries run."""
 
+    max_bytes: int | None = None
+    """Longest statement, where that cannot be set."""
+
     real: str = "DOUBLE"
     """Type of double precision."""
 
@@ -71,6 +74,9 @@ class Dialect:
 
     of_text: str = "{}"
     """A cell of text, so that it is compared byte by byte."""
+
+    of_key: str = "{}"
+    """A text of a joined table of literals, so that it is compared so too."""
 
     end_of_text: str = ""
     """What follows text that is compared, where trailing blanks do not count."""
@@ -105,6 +111,9 @@ class Dialect:
     """Whether a column may be called ``""``."""
 
     escapes_names: bool = False
+    basic_names: bool = False
+    """Whether names have no characters beyond U+FFFF, such as emoji."""
+
     refused: str = ""
     """Characters that no name can have."""
 
@@ -153,6 +162,11 @@ class Dialect:
             raise ParameterError(
                 f"The name {name!r} has one of the characters {self.refused}, which "
                 f"names in {self.name} cannot have. Rename the column or class."
+            )
+        if self.basic_names and max(name, default="") > "\uffff":
+            raise ParameterError(
+                f"The name {name!r} has a character beyond U+FFFF, such as an emoji, "
+                f"which names in {self.name} cannot have. Rename the column or class."
             )
         first, last = tuple(self.quotes)
         name = name.replace("\\", "\\\\") if self.escapes_names else name

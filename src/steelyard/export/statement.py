@@ -90,7 +90,10 @@ class Statement:
             table = f"{self._create(alias, fields, every, rows)} {alias}"
         else:
             table = self._inline(alias, fields, every, rows)
-        self._joins[alias] = (table, f"{alias}.{fields[0]} = {key}")
+        own = f"{alias}.{fields[0]}"
+        if types[0] == self.dialect.types[0]:
+            own = self.dialect.of_key.format(own)
+        self._joins[alias] = (table, f"{own} = {key}")
         return alias
 
     def number(self, alias: str, i: int) -> str:
