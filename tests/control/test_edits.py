@@ -428,6 +428,11 @@ def test_edits_and_priors_are_undone_apart_in_every_order(name, n_classes, tmp_p
         answer = list(made.scorer()(X.iloc[0].to_dict()).values())
         np.testing.assert_allclose(answer, made.predict_proba(X)[0], atol=1e-12)
     shares = np.exp(clf.class_log_prior_)
+    assert (clf.model_.link_scale != 1.0) == (name == "exponential")
+    made = after("ep")
+    p = after("e").predict_proba(X) * np.exp(made.class_log_prior_) / shares
+    p /= p.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(made.predict_proba(X), p, atol=1e-12)
     back = after("ep").with_prior(shares)
     np.testing.assert_allclose(
         back.predict_proba(X), after("e").predict_proba(X), atol=1e-12
@@ -466,3 +471,15 @@ def test_scores_of_training_rows_are_not_those_with_other_priors(tmp_path):
         for own in (rare, sy.load(tmp_path / "m.json"), rare.edited(EDITS["set"])):
             assert own.training_.score_ranges is None
     assert clf.training_.score_ranges is not None
+
+
+def test_missing_cells_of_several_views_stay_when_bins_are_edited():
+    X, y = table()
+    views = ("equal-width", "equal-frequency")
+    clf = sy.NaiveBayes(numeric=views, missing="value").fit(X, y)
+    made = clf.edited(EDITS["set"])
+    before, after = clf.predict_proba(X), made.predict_proba(X)
+    is_missing = X["age"].isna().to_numpy()
+    assert is_missing.any()
+    np.testing.assert_allclose(after[is_missing], before[is_missing], atol=1e-12)
+    assert np.abs(after - before)[X["age"].between(35, 45)].max() > 1e-3

@@ -16,7 +16,13 @@ import pytest
 
 import steelyard as sy
 from steelyard.control import Scorecard, rounded, scorecard_of
-from steelyard.control.card_cells import CardColumn, _at_first, fitted, merged_fit
+from steelyard.control.card_cells import (
+    CardColumn,
+    _at_first,
+    fitted,
+    merged_fit,
+    pooled,
+)
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.export import to_sql
 
@@ -546,3 +552,13 @@ def test_values_that_are_left_make_up_for_each_rounding_error():
             whole[left] = values[left] - np.linalg.solve(inner, pull)
         assert whole[done] == np.round(whole[done])
         assert cost(rounded(values, curvature)) <= cost(whole) + 1e-9
+
+
+def test_cells_whose_points_go_against_the_model_become_one():
+    codes, said = np.tile([1, 2, 3], 20), np.array([0.0, -1.0, 0.1, 0.2])
+    column = CardColumn(0, codes, np.arange(4), said, True, np.arange(0), 1)
+    target = 1.0 / (1.0 + np.exp(-said[codes]))
+    fit = fitted([column], target, np.zeros(4))
+    assert pooled(fit, np.array([0, -3, 1, 1])) is None
+    made = pooled(fit, np.array([0, -3, 2, 1]))
+    assert made is not None and made.columns[0].groups.tolist() == [0, 1, 2, 2]
