@@ -220,11 +220,14 @@ class TrainingSet:
 
     def taken(self, rows: NDArray[Any]) -> TrainingSet:
         """Return some of the rows in arrays here."""
+        return replace(self._without_codes(rows), codes=self.codes.take(rows))
+
+    def _without_codes(self, rows: NDArray[Any]) -> TrainingSet:
+        """Return some rows that still have the codes of all."""
         weights, take = self.sample_weight, self.workspace.take
         return replace(
             self,
             table=None,
-            codes=self.codes.take(rows),
             labels=take(self.labels, rows),
             sample_weight=None if weights is None else take(weights, rows),
             is_kept=None,
@@ -328,11 +331,16 @@ class TrainingSet:
         if self.n_rows * table.n_columns > _MAX_KEPT_CELLS:
             if table.matrix is None or SAMPLE * table.n_columns > _MAX_SAMPLED_CELLS:
                 return None
-            return replace(self.sample, table=table.take(evenly(self.n_rows, SAMPLE)))
-        if table.matrix is None:
+            rows: Any = evenly(self.n_rows, SAMPLE)
+            few = self._without_codes(rows)
+        elif table.matrix is None:
             return self
-        own = replace(table, matrix=table.matrix.copy())
-        return replace(self, table=own, codes=self.codes.copy())
+        else:
+            rows, few = np.arange(self.n_rows), self
+        own = table.take(rows)
+        # Codes may be the user's own array, which is copied once.
+        codes = self.codes.take_with(rows, table.matrix, own.matrix)
+        return replace(few, table=own, codes=codes)
 
     def in_memory(self, rows: Ints, with_columns: bool) -> TrainingSet:
         """Return some rows in memory, with the columns behind them where asked for."""

@@ -177,19 +177,19 @@ class Codes:
             block[:, j] = column[rows]
         return block
 
-    def copy(self) -> Codes:
-        """Return codes that share no array with the user's."""
-        blocks = (replace(own, values=own.values.copy()) for own in self.blocks)
-        numbers = self.numbers
-        if isinstance(numbers, np.ndarray):
-            numbers = numbers.copy()
-        return replace(self, blocks=tuple(blocks), numbers=numbers)
-
     def number_column(self, k: int) -> Floats:
         """Cells of one Gaussian attribute, shape (n,)."""
         if isinstance(self.numbers, np.ndarray):
             return np.asarray(self.numbers[:, k])
         return self.numbers[k]
+
+    def take_with(self, rows: Any, before: Any, after: Any) -> Codes:
+        """Return some rows, those of one array being another, which is not copied."""
+
+        def taken(values: NDArray[Any]) -> NDArray[Any]:
+            return np.asarray(after if values is before else values[rows])
+
+        return self._of_rows(taken, len(after))
 
     def take(self, rows: NDArray[Any]) -> Codes:
         """Return some rows, by position or by a mask."""
