@@ -185,7 +185,7 @@ def test_rows_in_chunks_have_notices_of_what_is_counted():
         sy.Notice(
             "unused-column",
             "columns that the model does not use: y",
-            cure="X[clf.feature_names_in_] leaves them out",
+            cure="leave them out (`X[clf.feature_names_in_]`)",
         )
     ]
     clf = sy.NaiveBayes().partial_fit(X.assign(code=y, same="x"), y, ["no", "yes"])
@@ -237,7 +237,7 @@ def is_computed(clf):
 
 
 def test_rows_are_kept_no_longer_than_until_their_summary_is_needed():
-    X, y = np.arange(40.0).reshape(20, 2) % 7, np.arange(20) % 2
+    X, y = np.arange(40.0).reshape(20, 2) % [7, 5], np.arange(20) % 2
     clf = sy.NaiveBayes().fit(X, y)
     assert not is_computed(clf)
     again = pickle.loads(pickle.dumps(clf))

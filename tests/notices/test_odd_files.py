@@ -158,6 +158,31 @@ NOTICED = {
         ),
         "leak",
     ),
+    "a score of the label": (
+        whole(
+            "score",
+            lambda f: (
+                10 * f["species"].rank(method="dense") + f["bill"] % 1 + running(f) % 7
+            ),
+        ),
+        "near-leak",
+    ),
+    "nearly a copy of the label": (
+        lambda f: column("kind", lambda c: "Gentoo", 40)(f.assign(kind=f["species"])),
+        "near-leak",
+    ),
+    "a number in other units": (
+        whole("kg", lambda f: f["mass"] / 1000),
+        "same-columns",
+    ),
+    "numbers and their names": (
+        whole("place", lambda f: f["island"].str.upper()),
+        "same-columns",
+    ),
+    "a number called ID": (
+        whole("ID", lambda f: (running(f) // 11 * 12 + running(f) % 11) * 37 % 99991),
+        "identifier",
+    ),
     "every row twice": (lambda f: pd.concat([f, f]), "repeated-rows"),
     "some rows twice": (lambda f: pd.concat([f, f[::5]]), "repeated-rows"),
     "one value": (whole("same", lambda f: "x"), "constant"),
@@ -341,6 +366,14 @@ def in_python(path):
         ]
 
 
+def fitted_in_words(path, capsys):
+    """Fit in the shell; return the status and what it prints."""
+    out = path.with_name("words.json")
+    options = "--target species --method NB --no-check --force".split()
+    status = main(["fit", str(path), *options, "-o", str(out)])
+    return status, capsys.readouterr().out
+
+
 def in_the_shell(path, capsys, *options):
     """Fit; return the status, the document and what is on standard error."""
     arguments = [
@@ -367,6 +400,33 @@ def test_it_is_noticed(what, tmp_path, capsys):
     status, document, _ = in_the_shell(path, capsys)
     assert status == 0
     assert [notice["kind"] for notice in document["notices"]] == found
+    # The shell speaks of options alone.
+    assert not any("`" in notice["cure"] for notice in document["notices"])
+    status, printed = fitted_in_words(path, capsys)
+    assert status == 0 and "`" not in printed.partition("Noticed")[2]
+
+
+@pytest.mark.parametrize(
+    ("notice", "option"),
+    [
+        ("a copy of the label", "--drop"),
+        ("a running number", "--drop"),
+        ("one value", "--drop"),
+        ("-999 for missing", "--missing-values=mass=-999"),
+    ],
+)
+def test_advice_names_settings_in_python_and_options_in_the_shell(
+    notice, option, tmp_path, capsys
+):
+    path = write(tmp_path, NOTICED[notice][0])
+    _, document, _ = in_the_shell(path, capsys)
+    assert option in document["notices"][0]["cure"]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        frame = pd.read_csv(path)
+        clf = sy.NaiveBayes().fit(frame.drop(columns="species"), frame["species"])
+    said = [*map(str, clf.notices_), *(str(entry.message) for entry in caught)]
+    assert "`" in said[0] and not any("--" in text for text in said)
 
 
 @pytest.mark.parametrize("what", REFUSED)
@@ -538,7 +598,7 @@ def test_a_code_for_missing_is_cured_by_the_option_that_is_named(tmp_path, capsy
     path = write(tmp_path, column("mass", lambda c: -999, 10))
     _, document, _ = in_the_shell(path, capsys)
     (notice,) = document["notices"]
-    option = notice["cure"].partition("--missing-values ")[2]
+    option = notice["cure"].partition("--missing-values=")[2]
     assert option == "mass=-999"
     status, document, _ = in_the_shell(path, capsys, "--missing-values", option)
     assert (status, document["notices"]) == (0, [])
@@ -573,3 +633,20 @@ def test_notices_do_not_depend_on_the_library():
     notices = sy.NaiveBayes().fit(X, y).notices_
     assert sy.NaiveBayes().fit(polars.from_pandas(X), y).notices_ == notices
     assert [notice.kind for notice in notices] == ["missing-code"]
+
+
+@pytest.mark.parametrize(("n_wrong", "is_said"), [(0, True), (1, False)])
+def test_next_to_no_errors_in_held_out_rows_are_said(
+    n_wrong, is_said, tmp_path, capsys
+):
+    def tell(frame):
+        size = 100 * frame["species"].rank(method="dense") + frame["bill"]
+        frame = frame.assign(size=size, weight=size + frame["depth"])
+        frame.loc[frame.index[:n_wrong], "species"] = "Gentoo"
+        return frame
+
+    path = write(tmp_path, tell)
+    command = ["fit", str(path), "--target", "species", "--method", "NB", "--json"]
+    assert main([*command, "-o", str(tmp_path / "m.json")]) == 0
+    found = json.loads(capsys.readouterr().out)["notices"]
+    assert ("no-errors" in {notice["kind"] for notice in found}) == is_said

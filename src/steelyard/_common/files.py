@@ -21,10 +21,7 @@ from steelyard.exceptions import TableError
 PREFIX = "steelyard-work-"
 _LOCK = "lock"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_ADVICE = (
-    "Name a folder on another disk with `work_folder` (--work-folder on the command "
-    "line)"
-)
+_ADVICE = "Name a folder on another disk with `work_folder`"
 
 
 def atomic_write(path: str | PathLike[str], data: bytes) -> None:

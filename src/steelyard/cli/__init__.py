@@ -14,7 +14,6 @@ import contextlib
 import gc
 import json
 import os
-import re
 import sys
 import threading
 import warnings
@@ -24,7 +23,7 @@ from typing import Any
 
 from steelyard._common import progress
 from steelyard.cli.options import COMMANDS, Command, Parser
-from steelyard.cli.output import refuse_own_input, show_notes
+from steelyard.cli.output import in_options, refuse_own_input, show_notes
 
 __all__ = ["main"]
 
@@ -67,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         progress.before_compiling = _say_that_kernels_are_compiled
     try:
         with warnings.catch_warnings(), _no_lost_interrupt(), _rare_collections():
-            _show_warnings()
+            _show_warnings(arguments.parser)
             refuse_own_input(arguments)
             status = arguments.run(arguments)
         sys.stdout.flush()
@@ -94,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         where = f"{error.filename}: " if error.filename is not None else ""
         return _fail(f"{where}{error.strerror}." if error.strerror else str(error))
     except ValueError as error:
-        return _fail(_with_options(str(error), arguments.parser))
+        return _fail(in_options(str(error), arguments.parser))
     return status or 0
 
 
@@ -147,21 +146,6 @@ def _fail(message: str) -> int:
     return 2
 
 
-def _with_options(message: str, parser: argparse.ArgumentParser) -> str:
-    """Call settings by their options; the library writes them as `missing_values`."""
-    options = {
-        action.dest: action.option_strings[-1]
-        for action in parser._actions
-        if action.option_strings
-    }
-
-    def as_option(match: re.Match[str]) -> str:
-        known = match[1] in options
-        return options[match[1]] + (match[2] or "") if known else match[0]
-
-    return re.sub(r"`(\w+)(=[^`]*)?`", as_option, message)
-
-
 @contextlib.contextmanager
 def _no_lost_interrupt() -> Iterator[None]:
     """Raise Ctrl-C again where it came at a moment that cannot raise.
@@ -198,11 +182,12 @@ def _rare_collections() -> Iterator[None]:
         gc.set_threshold(*earlier)
 
 
-def _show_warnings() -> None:
+def _show_warnings(parser: argparse.ArgumentParser) -> None:
     """Show a warning as one line, and none that is meant for programmers."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        print(f"steelyard: warning: {' '.join(str(message).split())}", file=sys.stderr)
+        line = " ".join(in_options(str(message), parser).split())
+        print(f"steelyard: warning: {line}", file=sys.stderr)
 
     warnings.simplefilter("default")
     for category in _FOR_PROGRAMMERS:

@@ -71,8 +71,11 @@ def run_evaluate(arguments: argparse.Namespace) -> None:
     output.note_notices(result.notices)
     # Before the measures, which may be of rows that the model has learned from.
     output.show_notes()
+    noticed = {"notices": output.plain_notices(result.notices, arguments.parser)}
     output.present(
-        arguments, lambda: about | result.to_dict(), lambda: _show(about, result)
+        arguments,
+        lambda: about | result.to_dict() | noticed,
+        lambda: _show(about, result),
     )
     if arguments.picture is not None:
         with output.writing(arguments.picture, arguments.force) as path:

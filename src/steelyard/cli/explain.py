@@ -102,7 +102,7 @@ def _explain_rows(clf: Any, arguments: argparse.Namespace) -> None:
             rows.counterfactual(i, fixed=arguments.fixed).to_dict()
             for i in range(len(rows))
         ]
-    document["notices"] = [notice.to_dict() for notice in notices]
+    document["notices"] = output.plain_notices(notices, arguments.parser)
     output.print_json(document)
 
 

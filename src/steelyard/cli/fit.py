@@ -20,7 +20,7 @@ from steelyard.cli import inputs, options, output
 from steelyard.cli.inputs import check_kinds, make_classifier, read_training
 from steelyard.cli.output import note
 from steelyard.exceptions import IdentifierWarning
-from steelyard.notices import in_lines
+from steelyard.notices import arranged, in_lines, no_error_notice
 from steelyard.table.dates import dates_in
 
 _FOLDS, _SEED = 5, 1
@@ -80,6 +80,9 @@ def run(arguments: argparse.Namespace) -> None:
     clf.training_ = clf.training_.with_notices(notices)
     with output.writing(arguments.output, arguments.force) as path:
         clf.save(path)
+    if check := found.get("check"):
+        measured = check["accuracy"], found["majority"]["accuracy"], check["rows"]
+        notices = arranged([*notices, *no_error_notice(*measured)])
     dates = dates_in(clf.encoder_.schema_.features)
     summary = {
         "model": arguments.output,
@@ -88,10 +91,10 @@ def run(arguments: argparse.Namespace) -> None:
         "columns": len({dates.get(name, name) for name in _used(clf)}),
         "classes": clf.classes_,
         "strongest": _strongest(clf),
-        "notices": [notice.to_dict() for notice in notices],
+        "notices": output.plain_notices(notices, arguments.parser),
         **_selection(clf),
     }
-    lines = in_lines(notices)
+    lines = [output.in_options(n, arguments.parser) for n in in_lines(notices)]
     output.present(arguments, lambda: summary, lambda: _show(summary, lines))
 
 

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -62,6 +63,56 @@ def note(*texts: str) -> None:
     Where it fails, the one line that says why is not lost among others.
     """
     _notes.extend(texts)
+
+
+# A setting or a call in backquotes, and around it brackets that hold nothing else.
+_CODE = re.compile(r"( \()?`(?:\w+\.)*(\w+)(=[^`]*|[(\[][^`]*)?`(\))?")
+
+
+def in_options(text: str, parser: argparse.ArgumentParser) -> str:
+    """Say by options what the library says by settings and calls, in backquotes.
+
+    A setting without an option of its own has ``--set``. Calls without one are left
+    out where they are an aside, in brackets.
+
+    Examples
+    --------
+    >>> parser = argparse.ArgumentParser()
+    >>> _ = parser.add_argument("--keep-rare", action="store_true")
+    >>> _ = parser.add_argument("--drop")
+    >>> in_options("leave it out (`X.drop(columns=...)`)", parser)
+    'leave it out (--drop)'
+    >>> in_options("make it a date (`to_date(x)`), or `keep_rare=True`", parser)
+    'make it a date, or --keep-rare'
+    """
+    options = {
+        action.dest: action for action in parser._actions if action.option_strings
+    }
+
+    def as_option(match: re.Match[str]) -> str:
+        before, name, rest, after = (part or "" for part in match.groups())
+        given = rest.startswith("=")
+        value = rest.strip("=[]'\"") if given else ""
+        if name in options:
+            option = options[name].option_strings[-1]
+            has_value = given and options[name].nargs != 0
+            return f"{before}{option}{'=' * has_value}{value * has_value}{after}"
+        if given and "--set" in parser._option_string_actions:
+            return f"{before}--set {name}={value}{after}"
+        return "" if before and after and rest and not given else match[0]
+
+    said = _CODE.sub(as_option, text)
+    return said.replace("set --set ", "use --set ").replace("Set --set ", "Use --set ")
+
+
+def plain_notices(
+    notices: Sequence[Notice], parser: argparse.ArgumentParser
+) -> list[dict[str, Any]]:
+    """Return notices as plain data, with advice by options."""
+    return [
+        {**notice.to_dict(), "cure": in_options(notice.cure, parser)}
+        for notice in notices
+    ]
 
 
 def note_notices(notices: Sequence[Notice]) -> None:

@@ -113,8 +113,7 @@ def edited(
         if said and not break_shapes:
             raise ParameterError(
                 f"After 'edit {change.text}' it is not true that {said[0]}, which "
-                "`constraints` ask for. Change the edit, or say break_shapes=True "
-                "(--break-shapes)."
+                "`constraints` ask for. Change the edit, or set `break_shapes=True`."
             )
         broken.update(said)
         change = replace(change, text="; not any more: ".join([change.text, *said]))

@@ -39,9 +39,13 @@ _KINDS = {
     "new-missing": (2, "have missing cells, and had none in training"),
     "spelling": (2, "have values that differ by case or blanks only"),
     "identifier": (2, "look like identifiers"),
+    "near-leak": (2, ""),
+    "no-errors": (2, ""),
+    "same-columns": (2, ""),
     "repeated-rows": (2, ""),
     "shape-cost": (2, ""),
     "shape-pairs": (1, ""),
+    "few-pairs": (2, ""),
     "unused-column": (1, ""),
     "unequal-classes": (1, ""),
     "nearly-empty": (1, "are nearly empty"),
@@ -51,6 +55,10 @@ _KINDS = {
 # Of more columns with the same, one notice says it.
 _MOST_OF_A_KIND = 3
 _MOST_LINES = 12
+
+# Errors in held-out rows that are suspiciously few, and as a share of those without a
+# model.
+_MAX_ERRORS, _MAX_SHARE_OF_ERRORS = 0.001, 0.05
 
 # Standard errors, and log-loss, from which on shapes cost much.
 _MUCH, _LEAST_COST = 2.0, 0.002
@@ -85,7 +93,7 @@ class Notice:
     """What was done about it."""
 
     cure: str = ""
-    """What to do about it: a call, or an option of the command line."""
+    """What to do about it; calls and settings are in backquotes."""
 
     @property
     def severity(self) -> int:
@@ -139,8 +147,49 @@ def shape_notices(
     free, shaped, error = losses or (0.0, 0.0, 0.0)
     if shaped - free > max(_MUCH * error, _LEAST_COST):
         text = f"shapes of {names} raise log-loss on held-out rows"
-        cure = "look at the curves without `constraints`"
+        cure = "look at the curves without the shapes"
         yield Notice("shape-cost", f"{text} from {free:.4f} to {shaped:.4f}", cure=cure)
+
+
+def few_pairs_notice(n_asked: int, n_kept: int, was_compared: bool) -> Iterator[Notice]:
+    """Say that a model has fewer interactions than were asked for, and why.
+
+    Examples
+    --------
+    >>> [notice] = few_pairs_notice(12, 3, True)
+    >>> notice.text.partition(":")[0]
+    '12 interactions were asked for, and 3 are kept'
+    """
+    if n_kept >= n_asked:
+        return
+    text = f"{counted(n_asked, 'interaction')} were asked for, and {n_kept or 'none'} "
+    text += f"{'is' if n_kept == 1 else 'are'} kept: "
+    text += (
+        "no other two columns have values or bins to join"
+        if was_compared
+        else "there are too few rows of a class to compare interactions on"
+    )
+    yield Notice("few-pairs", text)
+
+
+def no_error_notice(accuracy: float, majority: float, n_rows: int) -> Iterator[Notice]:
+    """Say that held-out rows are predicted nearly without an error.
+
+    ``majority`` is the accuracy of the most frequent class, which has few errors where
+    the others are rare.
+
+    Examples
+    --------
+    >>> [notice.text for notice in no_error_notice(1.0, 0.6, 500)]
+    ['held-out rows are predicted with an accuracy of 100.0 %']
+    >>> list(no_error_notice(0.9995, 0.999, 4000))
+    []
+    """
+    errors = 1.0 - accuracy
+    if errors <= _MAX_ERRORS and errors <= _MAX_SHARE_OF_ERRORS * (1.0 - majority):
+        text = f"held-out rows are predicted with an accuracy of {100 * accuracy:.1f} %"
+        cure = "are all columns known before the class is? Do rows repeat?"
+        yield Notice("no-errors", text, None, n_rows, "", cure)
 
 
 def in_lines(notices: Sequence[Notice], most: int = _MOST_LINES) -> list[str]:

@@ -225,7 +225,7 @@ class NewRows:
         if expected is None or table.names is None:
             some: list[TableColumn | None] = list(table.columns[: len(self.columns)])
             return some + [None] * (len(self.columns) - len(some))
-        advice = "X[clf.feature_names_in_] leaves them out"
+        advice = "leave them out (`X[clf.feature_names_in_]`)"
         notices, found = column_notices(table.names, expected, advice)
         self._others |= dict.fromkeys(notices)
         by_name = dict(zip(table.names, table.columns, strict=True))

@@ -22,6 +22,9 @@ from steelyard.table.frames import Table
 from steelyard.table.schema import FeatureSchema
 from steelyard.table.summary.whole_column import NumberRange, evenly
 
+LEAVE_OUT = "leave it out (`X.drop(columns=...)`)"
+"""Advice on a column; the command line has an option by the name of the call."""
+
 FEW = 512
 """Rows of a column that stand for all of them where they are compared."""
 
@@ -193,9 +196,9 @@ def column_notices_at_fit(look: TrainingLook) -> Iterator[Notice]:
 
 def _identifier(look: TrainingLook, name: str, why: str, is_left_out: bool) -> Notice:
     text = f"{why}, as identifiers have: it tells nothing of new rows"
-    done, cure = "", "leave it out (--drop)"
+    done, cure = "", LEAVE_OUT
     if is_left_out:
-        done, cure = "left out", "keep_identifiers=True (--keep-identifiers) keeps it"
+        done, cure = "left out", "`keep_identifiers=True` keeps it"
     return Notice("identifier", text, name, look.n_table, done, cure)
 
 
@@ -231,7 +234,7 @@ def _like_numbers(
     text += f"digit, such as {' and '.join(map(repr, shown))}"
     cure = "if they are numbers, write them without units and other marks"
     if all(map(DATE_TEXT.fullmatch, shown)):
-        cure = "if they are dates, make them so, as pandas.to_datetime does"
+        cure = "if they are dates, make them so (`pandas.to_datetime(...)`)"
     yield Notice("digits", text, name, round(rows.sum()), "taken as names", cure)
 
 
@@ -240,8 +243,7 @@ def _empty_or_constant(
 ) -> Iterator[Notice]:
     if n_values < 2:
         text = "holds one value only" if n_values else "holds nothing"
-        cure = "leave it out (--drop)"
-        yield Notice("constant", text, name, round(known), "without effect", cure)
+        yield Notice("constant", text, name, round(known), "without effect", LEAVE_OUT)
     elif known < _KNOWN_SHARE * look.total:
         text = f"known in {known:.0f} of {look.n_rows:,} rows"
         yield Notice("nearly-empty", text, name, round(known), "", "is that so?")
@@ -288,5 +290,6 @@ def _missing_code(look: TrainingLook, column: int) -> Iterator[Notice]:
         text = f"{code:.10g} occurs in {about}{round(share * n):,} rows, and all other "
         text += f"numbers are from {others.min():.6g} to {others.max():.6g}"
         name = look.names[column]
-        cure = f"if it stands for a missing value: --missing-values {name}={code:.10g}"
+        cure = "if it stands for a missing value, read it as one: "
+        cure += f"`missing_values={[f'{name}={code:.10g}']!r}`"
         yield Notice("missing-code", text, name, round(share * n), "", cure)

@@ -288,7 +288,7 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
         for j, suspect in self.suspects.items():
             done = "consider leaving it out"
             if j in self.schema_.left_out:
-                done = "it is left out, unless keep_identifiers=True"
+                done = "it is left out, unless `keep_identifiers=True`"
             warn_user(
                 f"{columns[j].label} looks like an identifier: {suspect} in {n_rows} "
                 f"rows. It tells nothing about new rows; {done}.",

@@ -326,6 +326,12 @@ class ChunkedColumn:
         is_name = cells is not None and cells.is_exact and len(cells.low) == n_rows
         return numbering(where, n_rows) if is_name or numbers.is_running else None
 
+    def n_whole_numbers(self) -> int:
+        """Return how many different whole numbers there are, 0 if not known."""
+        cells = None if self.numbers is None else self.numbers.by_value()
+        is_known = cells is not None and cells.is_exact and self.is_integer
+        return len(cells.low) if cells is not None and is_known else 0
+
     def mean(self) -> float:
         """Return the mean of the known numbers."""
         assert self.numbers is not None

@@ -5,6 +5,7 @@ They hold in memory and for chunks, which answer the same questions.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -39,6 +40,11 @@ _ONLY_STEP = 0.01
 # rows that is what an ordinary column may look like.
 _MIN_ROWS = 20
 _MIN_SHARE = 0.95
+# Whole numbers of a column that is called so need not all differ, nor run on.
+_MIN_NAMED_SHARE = 0.9
+_ID = re.compile(
+    r"(?:^|[^a-z])(?:id|identifier)(?:$|[^a-z])|(?-i:[a-z](?:ID|Id)$)", re.IGNORECASE
+)
 
 
 class Described(Protocol):
@@ -321,7 +327,12 @@ def _suspicion(
     if n_rows < _MIN_ROWS:
         return None
     if where is not None:
-        return column.numbering(where, n_rows)
+        how = column.numbering(where, n_rows)
+        if how is None and _ID.search(str(column.name)):
+            n = column.n_whole_numbers()
+            if n >= _MIN_NAMED_SHARE * n_rows:
+                how = f"its name, and {n} different whole numbers"
+        return how
     if not column.is_category or column.cells not in ("text", "numbers"):
         return None
     held = column.held

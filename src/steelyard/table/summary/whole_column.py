@@ -287,6 +287,12 @@ class WholeColumn(ColumnCells):
         is_name = len(known) >= _KNOWN * n_rows and (known == known.round()).all()
         return how if is_name and len(np.unique(known)) == len(known) else None
 
+    def n_whole_numbers(self) -> int:
+        """Return how many different whole numbers there are, 0 where some are not."""
+        known = self.numbers[self._known]
+        are_whole = not self.column.is_date and (known == known.round()).all()
+        return len(np.unique(known)) if are_whole else 0
+
     def mean(self) -> float:
         """Return the mean of the known numbers."""
         known, weights = self._known, self.rows.weights
