@@ -40,7 +40,7 @@ from steelyard.fitting.shapes import resolve_shapes
 from steelyard.losses import resolve_loss
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import Encoding, TrainingSet
-from steelyard.notices import Notice, shape_notices
+from steelyard.notices import Notice, few_pairs_notice, shape_notices
 from steelyard.proba.smoothing import Estimation
 from steelyard.table.frames import Table
 from steelyard.table.labels import class_places
@@ -159,7 +159,7 @@ class ShrinkageNB(KeepsRows, SolvedNB):
             "{'exclude': columns}"
         ),
         about="Pairs of columns with effects of their own: those that the rows "
-        "support, none, at most this many, the ones listed, or those that the rows "
+        "support, none, the best so many, the ones listed, or those that the rows "
         "support without some columns.",
     )
     uncertainty: bool = setting(
@@ -354,11 +354,16 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         return replace(fit, held_out=choice.held_out)
 
     def _method_notices(self) -> list[Notice]:
-        if not self.constraints:
-            return []
-        has_pairs = bool(self.pairs) and not isinstance(self.pairs, (list, tuple))
-        losses = getattr(self, "shape_losses_", None)
-        return list(shape_notices(list(self.constraints), has_pairs, losses))
+        found: list[Notice] = []
+        if self.constraints:
+            has_pairs = bool(self.pairs) and not isinstance(self.pairs, (list, tuple))
+            losses = getattr(self, "shape_losses_", None)
+            found += shape_notices(list(self.constraints), has_pairs, losses)
+        if isinstance(self.pairs, Integral):
+            was_compared = not np.isnan(self.strength_path_[0]["log_loss"])
+            n_kept = len(self.pairs_)
+            found += few_pairs_notice(int(self.pairs), n_kept, was_compared)
+        return found
 
     def _choice_so_far(self, total: float) -> Choice:
         """Return what was chosen, for as much weight as there is now."""

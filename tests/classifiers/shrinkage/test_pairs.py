@@ -88,11 +88,11 @@ def test_records_name_columns_by_position_without_names():
     assert columns_of(again) == columns_of(clf)
 
 
-def test_a_number_is_the_most_pairs_there_are():
+def test_a_number_is_how_many_pairs_there_are():
     X, y = either()
     for number in (1, np.int64(2)):
         clf = ShrinkageNB(pairs=number, **QUICK).fit(X, y)
-        assert 1 <= len(clf.pairs_) <= number
+        assert len(clf.pairs_) == number
         assert columns_of(clf)[0] == ["a", "b"]
     assert ShrinkageNB(pairs=0, **QUICK).fit(X, y).pairs_ == []
     given = ShrinkageNB(pairs=np.int64(1), strength=(1.0, 4.0, 1.0)).fit(X, y)
@@ -326,3 +326,25 @@ def test_two_classes_of_a_few_rows_are_enough():
     X, y = either(n=12, numeric=True)
     clf = ShrinkageNB(pairs=[("a", "b")]).fit(X, y)
     assert np.isfinite(clf.predict_proba(X)).all()
+
+
+def test_the_pairs_asked_for_are_there_where_none_promises_anything():
+    # Main effects alone make these many classes; every score of a pair is negative.
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 12, 150)
+    X = rng.normal(size=(150, 3)) + (y[:, None] * np.arange(1, 4)) % 7
+    clf = ShrinkageNB(pairs=2, **QUICK).fit(X, y)
+    assert len(clf.pairs_) == 2
+    assert "few-pairs" not in {notice.kind for notice in clf.notices_}
+
+
+def test_fewer_pairs_than_were_asked_for_are_said():
+    X, y = either()
+    clf = ShrinkageNB(pairs=12, **QUICK).fit(X, y)
+    assert len(clf.pairs_) == 6
+    (notice,) = clf.notices_
+    assert notice.kind == "few-pairs" and "and 6 are kept" in notice.text
+    few = ShrinkageNB(pairs=2).fit(X[:3], ["a", "b", "c"])
+    assert few.pairs_ == []
+    (notice,) = (n for n in few.notices_ if n.kind == "few-pairs")
+    assert "and none are kept: there are too few rows of a class" in notice.text

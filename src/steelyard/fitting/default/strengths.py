@@ -155,7 +155,7 @@ def choose(
     elif pairs == "auto":
         search.promising_pairs()
     elif pairs:
-        search.pairs(search.scores().best(int(pairs)), least_gain=None)
+        search.pairs(search.scores().best(int(pairs), -np.inf), least_gain=None)
     if recipe.constraints:
         search.shapes(recipe.constraints)
     return search.choice
