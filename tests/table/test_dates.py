@@ -33,6 +33,16 @@ TABLES = {
     "pandas of a zone": pd.DataFrame(
         {"when": pd.to_datetime(pd.Series(TIMES)).dt.tz_localize("Asia/Tokyo")}
     ),
+    "pandas of a zone with an underscore": pd.DataFrame(
+        {"when": pd.to_datetime(pd.Series(TIMES)).dt.tz_localize("America/New_York")}
+    ),
+    "pandas arrow of such a zone": pd.DataFrame(
+        {
+            "when": pd.Series(TIMES, dtype="timestamp[us][pyarrow]").dt.tz_localize(
+                "America/New_York"
+            )
+        }
+    ),
     "pandas arrow": pd.DataFrame(
         {"when": pd.Series(TIMES, dtype="timestamp[us][pyarrow]")}
     ),

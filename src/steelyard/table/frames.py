@@ -22,6 +22,9 @@ from steelyard.table.factors import dates_refused
 # Cells of a column of objects among which nested ones are looked for.
 _LOOKED_AT = 64
 
+# Types of columns that may hold dates all the same.
+_UNCLEAR = (nw.Object, nw.Unknown)
+
 
 @dataclass(frozen=True)
 class Table:
@@ -94,7 +97,7 @@ def _named_table(names: list[str], frame: nw.DataFrame[Any], is_whole: bool) -> 
     types = frame.schema.values()
     for name, series, dtype in zip(names, frame.iter_columns(), types, strict=True):
         j = len(columns)
-        if not (dtype.is_nested() or dtype.is_temporal() or dtype == nw.Object):
+        if not (dtype.is_nested() or dtype.is_temporal() or dtype in _UNCLEAR):
             columns.append(series_column(j, name, series, dtype))
         elif _is_nested(series):
             nested.append(name)
