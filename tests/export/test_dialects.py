@@ -134,13 +134,35 @@ def test_a_function_scores_single_rows_in_duckdb(model):
     np.testing.assert_allclose(rows, clf.predict_proba(X[:5]), atol=1e-12)
 
 
+@pytest.mark.parametrize("dialect", FUNCTIONS)
+def test_parameters_of_functions_are_names_of_columns(dialect):
+    X = pd.DataFrame({name: ["u", "v"] * 10 for name in ("select", "is new", "AGE")})
+    X["prediction"], X["2nd"] = [1.0, 2.0] * 10, [3.0, 4.0] * 10
+    clf = sy.NaiveBayes().fit(X, ["no", "yes"] * 10)
+    text = export.to_sql(clf, dialect, as_function="score")
+    names = ["select", "is_new", "AGE", "sy_p3_prediction", "sy_p4_2nd"]
+    head = text.partition("FUNCTION" if "FUNCTION" in text else "MACRO")[2]
+    places = [head.index(DIALECTS[dialect].parameter_of(name)) for name in names]
+    assert places == sorted(places)
+    if dialect == "duckdb":
+        duckdb = pytest.importorskip("duckdb")
+        with duckdb.connect() as base:
+            base.execute(text)
+            given = "\"select\" := 'u', is_new := 'v', age := 'u'"
+            given += ", sy_p3_prediction := 1.0, sy_p4_2nd := 3.0"
+            found = base.execute(f"SELECT * FROM score({given})").fetchone()
+        row = dict(zip(X.columns, ("u", "v", "u", 1.0, 3.0), strict=True))
+        np.testing.assert_allclose(found[1:], [*clf.scorer()(row).values()], atol=1e-12)
+
+
 @pytest.mark.engines
 def test_functions_and_views_run_in_postgres(model, postgres):
     clf, _ = model
     server, _ = postgres
     row = {"the colour's name": "it's", "size": 1.5, "is new": True, "code": 7}
     text = export.to_sql(clf, "postgres", as_function="score")
-    call = "SELECT * FROM score('it''s', 1.5, true, 7);"
+    call = "SELECT * FROM score(code => 7, size => 1.5, is_new => true, "
+    call += "the_colour_s_name => 'it''s');"
     label, *p = server.execute(f"DROP FUNCTION IF EXISTS score;\n{text}\n{call}")[0]
     np.testing.assert_allclose(
         list(map(float, p)), list(clf.scorer()(row).values()), atol=1e-12

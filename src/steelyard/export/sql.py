@@ -115,12 +115,15 @@ def sql_statements(
     alone = dbt or as_view is not None or as_function is not None
     to = Statement(ways, ".".join(map(ways.identifier, names)), keep, texts, alone)
     fields = fields_of(plan, ways, used=True)
-    parameters = [f"{to.prefix}p{i}" for i in range(len(fields))]
+    words = _parameter_words([name for name, _ in fields], to.prefix)
     if dbt:
         to.source = f"{to.prefix}source"
     if as_function is not None:
-        marks = map(ways.parameter.format, parameters)
-        cells = zip(marks, (ways.identifier(name) for name, _ in fields), strict=True)
+        cells = zip(
+            map(ways.parameter_of, words),
+            (ways.identifier(name) for name, _ in fields),
+            strict=True,
+        )
         to.source = f"(SELECT {', '.join(map(' AS '.join, cells))})"
     query = ScoringQuery(plan, to, contributions, decimals)
     outputs: list[tuple[str, str]] = []
@@ -149,11 +152,11 @@ def sql_statements(
     if as_function is not None:
         returned = [ways.type_of(plan.classes), *[ways.real] * (len(outputs) - 1)]
         typed = zip((ways.identifier(n) for _, n in outputs), returned, strict=True)
-        marks = map(ways.parameter.format, parameters)
+        marks = list(map(ways.parameter_of, words))
         declared = zip(marks, (kind for _, kind in fields), strict=True)
         text = ways.function.format(
             name=".".join(map(ways.identifier, _names("as_function", as_function))),
-            names=", ".join(parameters),
+            names=", ".join(marks),
             parameters=", ".join(map(" ".join, declared)),
             returns=", ".join(map(" ".join, typed)),
             mark=to.prefix,
@@ -178,6 +181,25 @@ def _names(what: str, name: str | Sequence[str]) -> list[str]:
             f"its parts. Got {name!r}."
         )
     return list(parts)
+
+
+def _parameter_words(names: Sequence[str], prefix: str) -> list[str]:
+    """Return a word for each column, to be called by: its name where that is one.
+
+    Examples
+    --------
+    >>> _parameter_words(["age", "is new", "is_new", "2nd", "prediction"], "sy_")
+    ['age', 'is_new', 'sy_p2_is_new', 'sy_p3_2nd', 'sy_p4_prediction']
+    """
+    # What a function returns is a name in it as well.
+    taken, words = {"prediction"}, []
+    for i, name in enumerate(names):
+        word = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")
+        if not re.match("[A-Za-z]", word) or word.lower() in taken or len(word) > 60:
+            word = f"{prefix}p{i}_{word}"[:60]
+        taken.add(word.lower())
+        words.append(word)
+    return words
 
 
 def _is_name(part: Any) -> bool:

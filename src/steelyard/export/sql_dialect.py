@@ -129,7 +129,9 @@ class Dialect:
     function: str = ""
     """How a function is created that returns a table, where there are such."""
 
-    parameter: str = "{}"
+    parameter: str = ""
+    """How a parameter of a function is written; by default as other names."""
+
     dates: Mapping[str, str] = field(default_factory=dict)
     """How dates are read: a moment of the clock ``t``, parts of it, their ``type``."""
 
@@ -171,6 +173,10 @@ class Dialect:
         first, last = tuple(self.quotes)
         name = name.replace("\\", "\\\\") if self.escapes_names else name
         return first + name.replace(last, 2 * last) + last
+
+    def parameter_of(self, word: str) -> str:
+        """Write a parameter of a function, which is called by a word."""
+        return self.parameter.format(word) if self.parameter else self.identifier(word)
 
     def result(self, name: str) -> str:
         """Return a name of a result without characters that it cannot have."""
