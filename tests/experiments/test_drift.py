@@ -207,6 +207,21 @@ def test_the_default_keeps_the_scores_of_rows_held_out():
     assert kept.weight == 100
 
 
+def test_scores_of_an_edited_model_are_not_compared_with_those_before(tmp_path):
+    X, y = people(400, 1)
+    clf = sy.NaiveBayes().fit(X, y)
+    name = X.columns[0]
+    made = clf.edited({"column": name, "remove": True})
+    made.save(tmp_path / "m.json")
+    for own in (made, sy.load(tmp_path / "m.json")):
+        found = own.drift(X)
+        assert not found.has_scores
+        assert [c.name for c in found.periods[0].columns] == [*X]
+        # They are back with the model that has them.
+        back = own.unedited().drift(X)
+        assert back.has_scores and back.rows() == clf.drift(X).rows()
+
+
 # ----------------------------------------------------------------- alarms without cause
 
 

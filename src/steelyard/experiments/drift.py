@@ -136,7 +136,11 @@ class DriftWatch:
         same = counts is not None and counts.schema == self._schema
         self._before: Counts | None = counts if same else None
         self._ranges = clf.training_.ranges or [None] * self._schema.n_columns
-        self._scores: list[NumberRange] | None = clf.training_.score_ranges
+        # Those of training rows are scores without the edits.
+        is_edited = hasattr(clf, "edits_")
+        self._scores: list[NumberRange] | None = (
+            None if is_edited else clf.training_.score_ranges
+        )
         self._views = [self._view(j) for j in range(self._schema.n_columns)]
         self._by_bars = [self._has_bars(j) for j in range(self._schema.n_columns)]
         self._places = {str(c): k for k, c in enumerate(clf.classes_.tolist())}

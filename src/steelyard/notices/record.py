@@ -104,7 +104,8 @@ class TrainingRecord:
     def score_ranges(self) -> list[NumberRange] | None:
         """Where log-odds of rows are, of the second class of two or of each of more.
 
-        None where rows were only counted.
+        Of an edited model they are those before its edits. None where rows were only
+        counted.
         """
         return self.summary.value.score_ranges
 
