@@ -2,7 +2,7 @@
 
 import pickle
 import re
-from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -11,15 +11,15 @@ from sklearn.metrics import log_loss
 
 import steelyard as sy
 from steelyard.exceptions import ColumnError, ParameterError, TableError
-from steelyard.fitting.default import kept_rows
-from steelyard.fitting.default.kept_rows import RowDraw, most_kept
+from steelyard.fitting.default import continuation
+from steelyard.fitting.default.continuation import Reservoir, max_rows
 
 MOST = 3_000
 
 
 @pytest.fixture
 def few_are_kept(monkeypatch):
-    monkeypatch.setattr(kept_rows, "MOST_KEPT", MOST)
+    monkeypatch.setattr(continuation, "MOST_KEPT", MOST)
 
 
 def stream(n, seed=0, flip=False):
@@ -84,11 +84,7 @@ def test_while_all_rows_are_kept_chunks_choose_what_one_fit_chooses(has_names):
 
 
 def test_fewer_rows_of_wide_tables_are_kept():
-    X, y = stream(100)
-    wide = sy.NaiveBayes().fit(np.zeros((100, 50)), y).encoder_.schema_
-    widest = sy.NaiveBayes().fit(np.zeros((100, 300)), y).encoder_.schema_
-    narrow = sy.NaiveBayes().fit(X, y).encoder_.schema_
-    assert list(map(most_kept, (narrow, wide, widest))) == [40_000, 20_000, 10_000]
+    assert list(map(max_rows, (3, 50, 300))) == [40_000, 20_000, 10_000]
 
 
 def test_rows_that_have_faded_are_few_and_stand_for_the_weight_of_all():
@@ -102,7 +98,7 @@ def test_rows_that_have_faded_are_few_and_stand_for_the_weight_of_all():
 
 @pytest.mark.usefixtures("few_are_kept")
 @pytest.mark.parametrize("missing", ["skip", "impute", "value"])
-def test_what_was_counted_is_divided_among_new_bins(missing):
+def test_counts_of_new_bins_add_up_to_those_of_classes(missing):
     X, y = stream(2 * MOST)
     X.loc[::7, "number"] = np.nan
     clf = sy.ShrinkageNB(strength=(2.5, 10, 2.5), pairs=PAIRS, missing=missing)
@@ -118,18 +114,6 @@ def test_what_was_counted_is_divided_among_new_bins(missing):
     np.testing.assert_allclose(of_bins, np.bincount(truth), rtol=0.1, atol=20)
 
 
-def test_rows_of_earlier_files_have_no_numbers_and_go_on_with_their_cut_points(
-    tmp_path,
-):
-    X, y = stream(900)
-    clf = in_chunks(quick(), X[:600], y[:600], 300)
-    clf.kept_rows_ = replace(clf.kept_rows_, numbers=())
-    clf.save(tmp_path / "model.json")
-    again = sy.load(tmp_path / "model.json").partial_fit(X[600:], y[600:])
-    assert again.encoder_.schema_ == clf.encoder_.schema_
-    assert again.counts_.total == 900
-
-
 @pytest.mark.usefixtures("few_are_kept")
 def test_ten_chunks_are_as_good_as_a_fit_of_all_rows():
     X, y = stream(MOST + 2_000)
@@ -139,6 +123,52 @@ def test_ten_chunks_are_as_good_as_a_fit_of_all_rows():
     losses = [log_loss(truth, clf.predict_proba(new)) for clf in (parts, whole)]
     assert abs(losses[0] - losses[1]) < 0.005
     np.testing.assert_array_equal(parts.class_count_, whole.class_count_)
+
+
+@pytest.mark.usefixtures("few_are_kept")
+@pytest.mark.parametrize("n_late", [10, 2_000])
+@pytest.mark.parametrize("forget", [1.0, 0.5])
+def test_kept_rows_stand_for_the_loss_of_all_rows(forget, n_late):
+    # With 10 late rows no refit is due, and kept choices are fitted to.
+    X, y = stream(4 * MOST + n_late)
+    ends, faded = [0, 2 * MOST, 4 * MOST, len(y)], np.ones(len(y))
+    clf = quick()
+    for first, last in pairwise(ends):
+        faded[:first] *= forget
+        clf.partial_fit(X[first:last], y[first:last], forget=forget)
+    assert len(clf.kept_rows_.labels) == MOST
+    assert clf.kept_rows_.amounts.sum() == pytest.approx(faded.sum(), rel=0.05)
+    whole = quick().fit(X, y, sample_weight=faded)
+    assert clf.objective_ == pytest.approx(whole.objective_, rel=0.05)
+    np.testing.assert_allclose(clf.class_count_, whole.class_count_)
+    new, truth = stream(5_000, seed=1)
+    losses = [log_loss(truth, model.predict_proba(new)) for model in (clf, whole)]
+    assert losses[0] < losses[1] + 0.006
+
+
+@pytest.mark.usefixtures("few_are_kept")
+def test_counts_of_categories_are_those_of_all_rows():
+    X, y = stream(4 * MOST)
+    X["rare"] = np.where(np.arange(len(y)) % 2_000 == 9, "rare", X["text"])
+    clf, whole = in_chunks(quick(), X, y, 1_500), quick().fit(X, y)
+    new, old = clf.encoder_.schema_, whole.encoder_.schema_
+    for j, feature in enumerate(new.features):
+        if feature.kind == "categorical":
+            assert feature.values == old.features[j].values
+            parts = [slice(*schema.offsets[j : j + 2]) for schema in (new, old)]
+            np.testing.assert_array_equal(
+                clf.counts_.by_code[parts[0]], whole.counts_.by_code[parts[1]]
+            )
+
+
+def test_kept_rows_do_not_depend_on_names():
+    X, y = stream(2 * MOST)
+    other = X.set_axis(["b", "a", "c"], axis=1)
+    for clf, rows in ((quick(), X), (quick(), other)):
+        in_chunks(clf, rows, y, MOST, forget=0.05)
+        if rows is X:
+            kept = clf.kept_rows_.priorities
+    np.testing.assert_array_equal(clf.kept_rows_.priorities, kept)
 
 
 def test_a_stream_that_turns_is_followed_within_a_half_life():
@@ -361,8 +391,6 @@ def test_a_scan_is_learned_chunk_by_chunk(make, tmp_path):
 def test_draws_stand_for_the_weight_of_all_rows():
     X, y = stream(10_000)
     u = np.random.default_rng(0).integers(1, 4, 10_000).astype(float)
-    training = quick()._recipe().encode(X, y, u)
-    draw = RowDraw.of(training, 0)
-    amounts = np.maximum(draw.weights, draw.threshold)
-    assert len(amounts) == MOST
-    assert amounts.sum() == pytest.approx(u.sum(), rel=0.03)
+    rows = Reservoir.of(quick()._recipe().encode(X, y, u), 0)
+    assert len(rows.labels) == MOST
+    assert rows.amounts.sum() == pytest.approx(u.sum(), rel=0.03)

@@ -18,6 +18,7 @@ from steelyard.exceptions import ColumnError, ParameterError, check_fitted
 from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import places_in
 from steelyard.table.codes import BlockBuilder
+from steelyard.table.dates import dates_in
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.labels import class_factors, class_places, united_classes
 from steelyard.table.schema import FeatureSchema, TableSchema
@@ -141,6 +142,7 @@ def _check_settings(models: Sequence[Any]) -> None:
 def _joined(first: TableSchema, other: TableSchema) -> TableSchema:
     """Return a schema that has grown out of both."""
     names, other_names = first.names, other.names
+    _check_date_parts(first, other)
     if (names is None) != (other_names is None) or len(first) != len(other):
         differ = f"{first.n_columns} and {other.n_columns} columns"
         if names is None or other_names is None:
@@ -157,6 +159,21 @@ def _joined(first: TableSchema, other: TableSchema) -> TableSchema:
     labels = first.labels()
     joined = [_joined_feature(labels[j], *pair) for j, pair in enumerate(pairs)]
     return first if joined == [*first.features] else TableSchema(tuple(joined))
+
+
+def _check_date_parts(first: TableSchema, other: TableSchema) -> None:
+    """Refuse parts of dates that only one of two schemas has."""
+    names, other_names = {*(first.names or ())}, {*(other.names or ())}
+    dates = {**dates_in(first.features), **dates_in(other.features)}
+    for name in sorted(names ^ other_names):
+        date = dates.get(name, name)
+        if date != name and date in names & other_names:
+            what = name.removeprefix(f"{date}.")
+            raise ColumnError(
+                f"Only one of the models has the {what} of the dates in {date!r}: in "
+                f"the rows of the other it was always the same. Give both tables a "
+                f"column {name!r} with it, and fit again."
+            )
 
 
 def _joined_feature(

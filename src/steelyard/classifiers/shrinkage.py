@@ -29,9 +29,8 @@ from steelyard.classifiers.base.chunked import KeepsRows
 from steelyard.classifiers.weighted import SolvedNB, WeightedNB
 from steelyard.fitting.default import POSITIONS
 from steelyard.fitting.default.column_pairs import asked_pairs, joined, pair_records
+from steelyard.fitting.default.continuation import Reservoir, max_rows
 from steelyard.fitting.default.held_out import HeldOutFolds
-from steelyard.fitting.default.kept_rows import KeptRows, RowDraw, most_kept
-from steelyard.fitting.default.renewal import recut, renewed
 from steelyard.fitting.default.strengths import GRID, Choice, Strengths, choose
 from steelyard.fitting.default.uncertainty import uncertainty_of
 from steelyard.fitting.problem import Fit, fit_weights
@@ -48,11 +47,6 @@ from steelyard.table.resolutions import bins_of_resolutions, with_finest_bins
 from steelyard.weighting.hierarchy import base_shares, with_base_rate
 
 __all__ = ["GRID", "ShrinkageNB", "Strengths"]
-
-# Cut points, strengths and pairs are chosen again when so much of the weight is of rows
-# that came after the last choice: sooner while all rows are kept, so that the last of
-# ten chunks has a choice.
-_SHARE_OF_CHOICE, _SHARE_WHILE_ALL_KEPT = 0.25, 0.09
 
 _TRIPLE = listed(number(0.0, ends="()"), 3) | instance(Strengths)
 
@@ -82,18 +76,13 @@ class ShrinkageNB(KeepsRows, SolvedNB):
     ``partial_fit`` counts all rows and keeps at most 40,000, a sample by weight, in
     the model and its file; of wide tables 1,000,000 cells, or 10,000 rows. It goes on
     after ``fit`` too, of a table in memory of that many rows; files, pickles and copies
-    do not have these. Weights minimise the loss of the new chunk, that of the kept
-    rows, and a linear term, which makes up for the gradient that earlier rows had and
-    kept rows have not. Cut points, strengths and pairs are chosen again, on kept rows,
-    when a quarter of the weight came after the last choice, or a tenth while all rows
-    are kept: it is then the model of one fit. Counts of old bins are divided among new
-    ones as kept rows are.
+    do not have these. Each chunk fits weights to the kept rows, which stand for all.
+    When the weight has grown by a tenth, everything is learned from them anew: columns
+    and parts of dates, cut points, strengths and pairs. While all rows are kept, that
+    is the model of one fit.
 
     References
     ----------
-    M. I. Jordan, J. D. Lee, Y. Yang (2019), "Communication-efficient distributed
-    statistical inference", JASA 114, 668-681 (the loss of earlier rows).
-
     N. Duffield, C. Lund, M. Thorup (2007), "Priority sampling for estimation of
     arbitrary subset sums", JACM 54(6) (the rows that are kept).
 
@@ -233,10 +222,10 @@ class ShrinkageNB(KeepsRows, SolvedNB):
     intercept_: Floats = learned(
         "ndarray of shape (K,)", "Corrections :math:`b_c` of the log priors."
     )
-    kept_rows_: KeptRows = learned(
-        "KeptRows",
-        "Codes and numbers of at most 10,000 rows, by which ``partial_fit`` goes on; "
-        "only after it.",
+    kept_rows_: Reservoir = learned(
+        "Reservoir",
+        "At most 40,000 rows as they were given, a sample by weight, from which "
+        "``partial_fit`` goes on; only after it.",
         optional=True,
     )
     view_names_: NDArray[Any] = learned(
@@ -257,11 +246,8 @@ class ShrinkageNB(KeepsRows, SolvedNB):
 
     def _chosen(self) -> Strengths:
         """Return the strengths of the model."""
-        # Files of earlier versions have no factor of coarse bins.
-        factor = float(getattr(self, "step_factor_", 1.0))
-        chosen = Strengths(*self.strength_, intervals=factor)
-        # Files of the first release have no pairs.
-        for pair in getattr(self, "pairs_", [])[:1]:
+        chosen = Strengths(*self.strength_, intervals=self.step_factor_)
+        for pair in self.pairs_[:1]:
             chosen = replace(chosen, by_pair=pair["strength"])
         return chosen
 
@@ -290,41 +276,52 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         so_far: ShrinkageNB | None = None,
         keeps: float = 1.0,
     ) -> Fit:
-        """Choose strengths and pairs, or go on with those of a model so far."""
-        draw, since = None, 0.0
+        """Choose strengths and pairs, and fit; or go on from a model so far."""
         if so_far is not None:
-            before = so_far.encoder_.schema_
-            places = class_places(so_far.classes_, training.classes)
-            rows = so_far._rows_so_far()
-            assert rows is not None, "checked before"
-            kept = rows.faded(keeps)
-            kept = kept.moved(before, training.schema, places, training.n_classes)
-            since = kept.since_choice + training.own_total
-            training = kept.with_rows(training)
-            draw = RowDraw.of(training, self.random_state, kept, keeps < 1.0)
-            total = training.given_counts.total
-            share = _SHARE_OF_CHOICE if draw.threshold else _SHARE_WHILE_ALL_KEPT
-            if since >= share * total:
-                # Rows are drawn by their codes: new cut points come first.
-                alone = recut(training, draw.sample(training))
-                choice, since = self._choice(recipe, draw.sample(alone)), 0.0
-                share = min(1.0, len(draw.picked) / total)
+            return self._continued(recipe, training, so_far, keeps)
+        choice = self._choice(recipe, training)
+        fit = self._finished(recipe, joined(training, choice.pairs), choice)
+        is_small = isinstance(training.table, Table) and training.place.is_here
+        is_small = is_small and training.n_rows <= max_rows(training.schema.n_columns)
+        rows = None
+        if keeps_rows or (is_small and self.instances is None):
+            rows = Reservoir.of(training, self.random_state)
+        named = {"kept_rows_" if keeps_rows else "_rows_at_hand": rows}
+        return replace(fit, named={**fit.named, "_rows_at_hand": None, **named})
+
+    def _continued(
+        self, recipe: Recipe, chunk: TrainingSet, so_far: ShrinkageNB, keeps: float
+    ) -> Fit:
+        """Go on from a model so far with the rows that it has kept, and a chunk.
+
+        Schema, strengths and pairs are learned anew when enough of the rows are new.
+        """
+        rows = so_far._rows_so_far()
+        assert rows is not None, "checked before"
+        places = class_places(so_far.classes_, chunk.classes)
+        given = chunk, places, self.random_state, keeps < 1.0
+        rows, total = rows.faded(keeps).with_rows(*given), chunk.given_counts.total
+        if rows.is_refit_due(total):
+            learned = rows.learned(chunk)
+            choice = self._choice(recipe, learned)
+            training = rows.for_all_rows(joined(learned, choice.pairs), chunk)
+            if rows.threshold:
+                share = min(1.0, training.n_rows / total)
                 choice = replace(choice.of_more_rows(share), held_out=None)
-                training = renewed(training, alone, choice.pairs)
-            else:
-                choice = so_far._choice_so_far(total)
+            rows = replace(rows, new_weight=0.0)
         else:
-            choice = self._choice(recipe, training)
-            training = joined(training, choice.pairs)
-            is_here = isinstance(training.table, Table) and training.place.is_here
-            is_small = is_here and training.n_rows <= most_kept(training.schema)
-            if keeps_rows or (is_small and self.instances is None):
-                draw = RowDraw.of(training, self.random_state)
-        weighting = choice.strengths.weighting(float(self.intercept))
+            training, choice = rows.encoded(chunk), so_far._choice_so_far(total)
+        fit = self._finished(recipe, training, choice)
+        named = {"kept_rows_": rows, "_rows_at_hand": None}
+        return replace(fit, named={**fit.named, **named})
+
+    def _finished(self, recipe: Recipe, training: TrainingSet, choice: Choice) -> Fit:
+        """Fit what was chosen, and return all that is published."""
+        chosen = choice.strengths
+        weighting = chosen.weighting(float(self.intercept))
         final = replace(recipe, weighting=weighting, link_scale=choice.scale)
         fit = fit_weights(final, training)
         assert isinstance(fit.model, NBModel) and fit.solved is not None
-        chosen = choice.strengths
         shares = base_shares(fit.model, training.count(), fit.log_prior)
         model = with_base_rate(fit.model, shares, fit.log_prior)
         shapes = resolve_shapes(self.constraints, training.schema, training.classes)
@@ -340,11 +337,6 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         }
         if choice.shape_losses is not None:
             named["shape_losses_"] = tuple(choice.shape_losses)
-        if hasattr(self, "_rows_at_hand"):
-            named["_rows_at_hand"] = None
-        if draw is not None:
-            place = "kept_rows_" if keeps_rows or so_far else "_rows_at_hand"
-            named[place] = KeptRows.of(draw, training, *fit.solved, since)
         # Without a base rate nothing is known.
         if self.uncertainty and shares is not None:
             uncertainty = uncertainty_of(*fit.solved, choice.scale)

@@ -30,7 +30,8 @@ from steelyard.notices import (
 from steelyard.table.by_schema import ColumnCells, Look
 from steelyard.table.codes import comparable
 from steelyard.table.columns import TableColumn
-from steelyard.table.frames import Table, as_series, as_table
+from steelyard.table.dates import date_of_part
+from steelyard.table.frames import Table, as_series, as_table, names_for
 from steelyard.table.schema import TableSchema
 
 Hashes = NDArray[np.uint64]
@@ -226,9 +227,15 @@ class NewRows:
             some: list[TableColumn | None] = list(table.columns[: len(self.columns)])
             return some + [None] * (len(self.columns) - len(some))
         advice = "leave them out (`X[clf.feature_names_in_]`)"
-        notices, found = column_notices(table.names, expected, advice)
+        names = names_for(table, expected)
+        # Nobody named the parts of dates: the column that held dates is not missing.
+        lacking = (name for name in expected if name not in names)
+        parts = {name for name in lacking if date_of_part(name) in names}
+        named = [name for name in expected if name not in parts]
+        notices, found = column_notices(names, named, advice)
         self._others |= dict.fromkeys(notices)
-        by_name = dict(zip(table.names, table.columns, strict=True))
+        columns = {str(column.name): column for column in table.columns}
+        by_name = {**table.parts, **columns}
         return [by_name.get(found.get(name, ""), None) for name in expected]
 
     def _add_column(self, check: ColumnCheck, column: TableColumn) -> None:

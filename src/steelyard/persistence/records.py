@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 import math
 import sys
+from collections.abc import Callable
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steelyard._common import np
 from steelyard._common.allowed import HASH_BYTES, MOST_HASHES, MOST_KEPT, N_BARS
@@ -19,11 +19,10 @@ from steelyard.persistence.codec import (
     Field,
     Sizes,
 )
-from steelyard.persistence.models import TRAINING_ROWS
 from steelyard.persistence.reader import ObjectReader, float_list
+from steelyard.table.dates import PARTS
 
 if TYPE_CHECKING:
-    from steelyard.fitting.default.kept_rows import KeptRows
     from steelyard.proba.counts import Counts
 
 
@@ -249,69 +248,177 @@ EDITS = codec.list_of(
 
 
 _ANY = sys.float_info.max
-_AMOUNT = codec.numbers("", 0.0, LARGEST_WEIGHT)
-# Codes without pairs of columns, and by all codes what the rows lack of a gradient.
-_ROWS = {
-    "columns": TRAINING_ROWS["columns"],
-    "y": TRAINING_ROWS["y"],
-    "numbers": codec.numbers("gn", special=codec.MISSING),
-    "cells": replace(
-        codec.list_of(
-            codec.numbers("n", -_ANY, _ANY, special=codec.MISSING).or_null(),
-            lambda sizes: sizes.schema.n_columns,
-        ),
-        is_optional=True,
+# Microseconds since 1970 of all dates that there are in 64 bits.
+_MAX_MICROS = 1 << 63
+
+
+class _KeptColumn(NamedTuple):
+    """How the cells of one kind of kept column are described, read and built."""
+
+    home: str
+    """The class of the column."""
+
+    describe: Callable[[Any], dict[str, Any]]
+    read: Callable[[ObjectReader, int], dict[str, Any]]
+    build: Callable[[dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]]
+    """Arguments of the column after its position and its name."""
+
+
+_NUMBER_CELLS = codec.numbers("n", -_ANY, _ANY, special=codec.MISSING)
+
+
+def _describe_dates(column: Any) -> dict[str, Any]:
+    micros = column.dates.astype("datetime64[us]")
+    missing, whole = np.isnat(micros).tolist(), micros.astype(np.int64).tolist()
+    both = zip(missing, whole, strict=True)
+    return {"cells": [None if is_missing else cell for is_missing, cell in both]}
+
+
+def _read_dates(reader: ObjectReader, n_rows: int) -> dict[str, Any]:
+    cells = reader.items("cells")
+    known = [cell for cell in cells if cell is not None]
+    is_whole = len(cells) == n_rows and {*map(type, known)} <= {int}
+    if not is_whole or not all(abs(cell) < _MAX_MICROS for cell in known):
+        raise reader.complaint("cells", f"must hold {n_rows} dates, or null")
+    return {"cells": cells}
+
+
+def _build_dates(found: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    nat = np.iinfo(np.int64).min
+    micros = [nat if cell is None else cell for cell in found["cells"]]
+    return (np.array(micros, np.int64).view("datetime64[us]"),), {}
+
+
+_FLAGS = ("is_category", "is_ordered", "is_integer")
+_CELL_TYPES = {
+    "text": (str,),
+    "booleans": (bool,),
+    # Numbers and booleans may have met in one column, over several chunks of rows.
+    "numbers": (bool, int, float),
+    "nothing": (),
+}
+
+
+def _describe_values(column: Any) -> dict[str, Any]:
+    factor = column.factor()
+    return {
+        "storage": column.storage,
+        "values": factor.values,
+        **{flag: getattr(column, flag) for flag in _FLAGS},
+        # 0 is a missing cell.
+        "cells": (factor.indices + 1).tolist(),
+    }
+
+
+def _read_values(reader: ObjectReader, n_rows: int) -> dict[str, Any]:
+    storage = reader.text("storage", tuple(_CELL_TYPES))
+    values = reader.values("values", _CELL_TYPES[storage], has_order=True)
+    flags = {flag: reader.flag(flag) for flag in _FLAGS}
+    if flags["is_integer"] and float in map(type, values):
+        raise reader.complaint("is_integer", "must belong to whole numbers")
+    cells = reader.wholes("cells", n_rows, len(values) + 1)
+    return {"storage": storage, "values": values, **flags, "cells": cells}
+
+
+def _build_values(found: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    indices = np.array(found["cells"], dtype=np.int32) - np.int32(1)
+    factor = codec.class_of("table.factors.Factor")(indices, found["values"])
+    return (factor, found["storage"]), {flag: found[flag] for flag in _FLAGS}
+
+
+_KEPT_COLUMNS = {
+    "dates": _KeptColumn(
+        "table.columns.DayColumn", _describe_dates, _read_dates, _build_dates
+    ),
+    "numbers": _KeptColumn(
+        "table.columns.ArrayColumn",
+        lambda column: {"cells": _NUMBER_CELLS.describe(column.numbers())},
+        lambda reader, n_rows: {
+            "cells": reader.floats("cells", (n_rows,), -_ANY, _ANY, codec.MISSING)
+        },
+        lambda found: ((found["cells"].to_array(),), {}),
+    ),
+    "values": _KeptColumn(
+        "table.columns.FactorColumn", _describe_values, _read_values, _build_values
+    ),
+}
+
+
+def _describe_column(column: Any) -> dict[str, Any]:
+    kind = next(
+        kind
+        for kind, how in _KEPT_COLUMNS.items()
+        if type(column) is codec.class_of(how.home)
+    )
+    described = _KEPT_COLUMNS[kind].describe(column)
+    return {"name": column.name, "kind": kind, **described}
+
+
+def _read_kept_columns(reader: ObjectReader, key: str, sizes: Sizes) -> list[Any]:
+    """Return the columns of a table that the schema is of."""
+    found, names = list[Any](), list[Any]()
+    for entries, i in reader.entries(key):
+        entry = entries.inner(i)
+        name, kind = entry.get("name"), entry.text("kind", tuple(_KEPT_COLUMNS))
+        if name is not None and not isinstance(name, str):
+            raise entry.complaint("name", "must be text or null")
+        names.append(name)
+        found.append((kind, name, _KEPT_COLUMNS[kind].read(entry, sizes.n)))
+        entry.finish()
+    if sizes.schema.names is None:
+        is_table = names == [None] * sizes.schema.n_columns
+    else:
+        parts = {
+            f"{name}.{p}" for kind, name, _ in found if kind == "dates" for p in PARTS
+        }
+        expected = {*sizes.schema.names}
+        is_table = None not in names and len({*names}) == len(names)
+        is_table = is_table and {*names} <= expected <= {*names} | parts
+    if not is_table:
+        raise reader.complaint(key, "must be the columns of the table")
+    return found
+
+
+def _build_kept_columns(columns: list[Any], sizes: Sizes) -> tuple[Any, ...]:
+    out = []
+    for j, (kind, name, found) in enumerate(columns):
+        how = _KEPT_COLUMNS[kind]
+        cells, flags = how.build(found)
+        out.append(codec.class_of(how.home)(j, name, *cells, **flags))
+    return tuple(out)
+
+
+_KEPT = {
+    "columns": Field(
+        lambda columns: list(map(_describe_column, columns)),
+        _read_kept_columns,
+        _build_kept_columns,
+    ),
+    "labels": Field(
+        lambda labels: labels.tolist(),
+        lambda reader, key, sizes: reader.wholes(key, sizes.n, len(sizes.classes)),
+        lambda labels, sizes: np.array(labels, dtype=np.uint32),
     ),
     "weights": codec.numbers("n", 0.0, LARGEST_WEIGHT),
     "priorities": codec.numbers("n", 0.0, codec.LARGEST_NUMBER),
     "threshold": codec.numbers("", 0.0, codec.LARGEST_NUMBER),
-    "since_choice": _AMOUNT,
-}
-_REST = {
-    "base": codec.weights("k"),
-    "table": codec.weights("vk"),
-    "multipliers": codec.weights("gk"),
+    "n_drawn_from": codec.whole(1),
+    "new_weight": codec.numbers("", 0.0, LARGEST_WEIGHT),
 }
 
 
-def _sizes(n_rows: int, sizes: Sizes) -> Sizes:
-    return replace(sizes, schema=sizes.schema.without_pairs, n=n_rows)
-
-
-def _describe(kept: KeptRows) -> dict[str, Any]:
-    codes = kept.codes
-    rows = {
-        **vars(kept),
-        "columns": codes.by_column(),
-        "y": kept.labels,
-        "cells": list(kept.numbers) or None,
-        "numbers": codes.number_rows(slice(None)).T,
-    }
-    rest = codec.describe_fields(_REST, vars(kept.rest))
-    return {**codec.describe_fields(_ROWS, rows), "rest": rest}
-
-
-def _read(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
+def _read_kept(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
     inner = reader.inner(key)
-    n_rows = len(inner.items("y"))
+    n_rows = len(inner.items("labels"))
     if not 0 < n_rows <= MOST_KEPT:
-        raise inner.complaint("y", f"must have 1 to {MOST_KEPT} entries")
-    rest = codec.read_fields(inner.inner("rest"), _REST, sizes)
-    found = codec.read_fields(inner, _ROWS, _sizes(n_rows, sizes))
-    return SimpleNamespace(rows=found, rest=rest)
+        raise inner.complaint("labels", f"must have 1 to {MOST_KEPT} entries")
+    return codec.read_fields(inner, _KEPT, replace(sizes, n=n_rows))
 
 
-def _build(found: Any, sizes: Sizes) -> KeptRows:
-    from steelyard.fitting.default.kept_rows import KeptRows, codes_of
-    from steelyard.weighting.base import Effect
-
-    own = _sizes(len(found.rows["y"]), sizes)
-    given = {key: value for key, value in found.rows.items() if value is not None}
-    rows = codec.build_fields(_ROWS, given, own)
-    codes = codes_of(own.schema, own.n, rows.pop("columns"), rows.pop("numbers"))
-    rest = Effect(**codec.build_fields(_REST, found.rest, sizes))
-    numbers = tuple(rows.pop("cells", ()))
-    return KeptRows(codes, numbers, rows.pop("y"), **rows, rest=rest)
-
-
-KEPT = Field(_describe, _read, _build)
+KEPT = Field(
+    lambda kept: codec.describe_fields(_KEPT, vars(kept)),
+    _read_kept,
+    lambda found, sizes: codec.class_of("fitting.default.continuation.Reservoir")(
+        **codec.build_fields(_KEPT, found, sizes)
+    ),
+)

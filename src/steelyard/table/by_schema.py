@@ -81,7 +81,13 @@ class SchemaEncoder:
         schema, names = self.schema_, self.schema_.names
         if names is not None and schema.left_out:
             table = table.with_empty(names[j] for j in schema.left_out)
-        return matched_columns(table, names, schema.n_columns, type(self).__name__)
+        empty = [
+            name
+            for name, views in zip(names or (), schema.by_column, strict=False)
+            if views[0].cells == "nothing"
+        ]
+        owner = type(self).__name__
+        return matched_columns(table, names, schema.n_columns, owner, empty)
 
 
 def as_byte_matrix(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats, Ints
 from steelyard.exceptions import ColumnError
 from steelyard.table import factors
-from steelyard.table.dates import PARTS
+from steelyard.table.dates import PARTS, days_since_1970
 from steelyard.table.factors import CellKind, Factor, classify_objects, is_missing
 
 __all__ = ["TableColumn", "array_column", "series_column"]
@@ -136,9 +136,16 @@ class ArrayColumn(TableColumn):
 
 
 class DayColumn(ArrayColumn):
-    """The days of dates."""
+    """The days of dates, which it keeps as they are."""
 
     is_date = True
+
+    def __init__(self, position: int, name: str | None, dates: NDArray[Any]) -> None:
+        super().__init__(position, name, days_since_1970(dates))
+        self.dates = dates
+
+    def take(self, rows: Ints) -> DayColumn:
+        return DayColumn(self.position, self.name, self.dates[rows])
 
 
 class PartColumn(ArrayColumn):
@@ -336,6 +343,63 @@ class FrameColumn(TableColumn):
         known, integers = _known_integers(series)
         factor = factors.factor_narrow(integers)
         return None if factor is None else _spread(factor, known, len(series))
+
+
+class FactorColumn(TableColumn):
+    """A column of distinct values, and the position of the value in each row."""
+
+    def __init__(
+        self,
+        position: int,
+        name: str | None,
+        factor: Factor,
+        storage: CellKind,
+        *,
+        is_category: bool = False,
+        is_ordered: bool = False,
+        is_integer: bool = False,
+    ) -> None:
+        super().__init__(position, name, factor, storage)
+        self.is_category, self.is_ordered = is_category, is_ordered
+        self._is_integer = is_integer
+        if not (factor.indices >= 0).any():
+            self.cells = "nothing"
+
+    def __len__(self) -> int:
+        return len(self._values.indices)
+
+    @property
+    def declared(self) -> list[Any] | None:
+        return self._values.values if self.is_category else None
+
+    @property
+    def order(self) -> tuple[Any, ...] | None:
+        return tuple(self._values.values) if self.is_ordered else None
+
+    @property
+    def is_integer(self) -> bool:
+        return self._is_integer
+
+    def numbers(self) -> Floats:
+        # The entry added last is the one that index -1 picks.
+        return np.array([*self._values.values, math.nan], float)[self._values.indices]
+
+    def factor(self) -> Factor:
+        factor: Factor = self._values
+        return factor
+
+    def objects(self) -> Sequence[Any]:
+        cells = np.array([*self._values.values, None], dtype=object)
+        return list(cells[self._values.indices])
+
+    def take(self, rows: Ints) -> FactorColumn:
+        factor = Factor(self._values.indices[rows], self._values.values)
+        return FactorColumn(
+            *(self.position, self.name, factor, self.storage),
+            is_category=self.is_category,
+            is_ordered=self.is_ordered,
+            is_integer=self.is_integer,
+        )
 
 
 def array_column(position: int, name: str | None, values: NDArray[Any]) -> TableColumn:

@@ -136,25 +136,29 @@ def _since_midnight(time: Any) -> float:
     return float(seconds + time.microsecond / 1e6)
 
 
-def date_columns(
-    position: int, name: str, moments: NDArray[Any]
-) -> tuple[TableColumn, dict[str, TableColumn], set[str]]:
-    """Return the days of dates, their other parts by name, and those that say nothing.
+def days_since_1970(dates: NDArray[Any]) -> Floats:
+    """Return dates as days with the time of day as a fraction, NaN where missing."""
+    return np.where(np.isnat(dates), np.nan, dates.astype(np.int64) / _DAY)
+
+
+def date_parts(
+    position: int, name: str, dates: NDArray[Any]
+) -> tuple[dict[str, TableColumn], set[str]]:
+    """Return the parts of dates by name, and the names of those that say nothing.
 
     Hours do that are all 0, and years that are all the same.
     """
-    from steelyard.table.columns import DayColumn, PartColumn
+    from steelyard.table.columns import PartColumn
 
-    micros, missing = moments.astype(np.int64), np.isnat(moments)
-    values = dict(_parts_of(moments, micros, missing))
+    micros, missing = dates.astype(np.int64), np.isnat(dates)
+    values = dict(_parts_of(dates, micros, missing))
     parts: dict[str, TableColumn] = {
         f"{name}.{part}": PartColumn(position, f"{name}.{part}", cells)
         for part, cells in values.items()
     }
-    days = np.where(missing, np.nan, micros / _DAY)
     ends = {part: _ends(values[part][~missing]) for part in ("year", "hour")}
     idle = {f"{name}.{part}" for part in ends if is_idle(part, *ends[part])}
-    return DayColumn(position, name, days), parts, idle
+    return parts, idle
 
 
 def _ends(numbers: Floats) -> tuple[float, float]:

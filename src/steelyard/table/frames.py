@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,9 +15,21 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Ints
 from steelyard._common.text import did_you_mean
 from steelyard.exceptions import ColumnError, TableError, warn_user
-from steelyard.table.columns import TableColumn, array_column, series_column
-from steelyard.table.dates import as_moments, as_seconds, date_columns, date_of_part
+from steelyard.table.columns import (
+    DayColumn,
+    TableColumn,
+    array_column,
+    series_column,
+)
+from steelyard.table.dates import (
+    PARTS,
+    as_moments,
+    as_seconds,
+    date_of_part,
+    date_parts,
+)
 from steelyard.table.factors import dates_refused
+from steelyard.table.schema import TableSchema
 
 # Cells of a column of objects among which nested ones are looked for.
 _LOOKED_AT = 64
@@ -57,7 +69,12 @@ class Table:
         if self.matrix is not None:
             return _table_of_matrix(self.matrix[rows])
         columns = [column.take(rows) for column in self.columns]
-        return Table(columns, len(rows), self.names)
+        by_name = dict(zip(self.names or (), columns, strict=False))
+        parts = {
+            name: by_name[name] if name in by_name else part.take(rows)
+            for name, part in self.parts.items()
+        }
+        return Table(columns, len(rows), self.names, parts=parts)
 
     def with_empty(self, names: Iterable[str]) -> Table:
         """Return the table with columns of missing cells for names that it lacks."""
@@ -91,8 +108,7 @@ def as_table(X: Any, estimator: object = None, *, is_whole: bool = True) -> Tabl
 def _named_table(names: list[str], frame: nw.DataFrame[Any], is_whole: bool) -> Table:
     """Read columns with names, dates as columns of their parts, which come last."""
     columns: list[TableColumn] = []
-    parts: dict[str, TableColumn] = {}
-    idle: set[str] = set()
+    shown: set[str] = set()
     nested = []
     types = frame.schema.values()
     for name, series, dtype in zip(names, frame.iter_columns(), types, strict=True):
@@ -101,14 +117,12 @@ def _named_table(names: list[str], frame: nw.DataFrame[Any], is_whole: bool) -> 
             columns.append(series_column(j, name, series, dtype))
         elif _is_nested(series):
             nested.append(name)
-        elif (moments := as_moments(series)) is not None:
-            days, of_date, saying_nothing = date_columns(j, name, moments)
-            columns.append(days)
-            parts |= of_date
-            if is_whole:
-                idle |= saying_nothing
-            elif dtype == nw.Date:
-                idle.add(f"{name}.hour")
+        elif (dates := as_moments(series)) is not None:
+            columns.append(DayColumn(j, name, dates))
+            if not is_whole:
+                shown |= {f"{name}.{part}" for part in PARTS}
+            if dtype == nw.Date:
+                shown.discard(f"{name}.hour")
         elif (seconds := as_seconds(series)) is not None:
             columns.append(array_column(j, name, seconds))
         else:
@@ -116,12 +130,32 @@ def _named_table(names: list[str], frame: nw.DataFrame[Any], is_whole: bool) -> 
     if not columns:
         # Says what is wrong with it.
         series_column(0, nested[0], frame[nested[0]])
+    return replace(with_date_parts(columns, frame.shape[0], shown), nested=nested)
+
+
+def with_date_parts(
+    columns: Sequence[TableColumn], n_rows: int, shown: Collection[str] = ()
+) -> Table:
+    """Make a table of columns with names, and of the parts of dates among them.
+
+    Parts that say nothing in these rows are left out, unless they are in ``shown``.
+    """
+    names = [str(column.name) for column in columns]
+    parts: dict[str, TableColumn] = {}
+    idle: set[str] = set()
+    for column in columns:
+        if isinstance(column, DayColumn):
+            of_date, saying_nothing = date_parts(
+                column.position, str(column.name), column.dates
+            )
+            parts |= of_date
+            idle |= saying_nothing
     parts = {name: part for name, part in parts.items() if name not in names}
-    columns += [part for name, part in parts.items() if name not in idle]
+    idle -= {*shown}
+    columns = [*columns, *(part for name, part in parts.items() if name not in idle)]
     for j, column in enumerate(columns):
         column.position = j
-    kept = [str(column.name) for column in columns]
-    return Table(columns, frame.shape[0], kept, None, parts, nested)
+    return Table(columns, n_rows, [str(column.name) for column in columns], None, parts)
 
 
 def _is_nested(series: Any) -> bool:
@@ -310,17 +344,23 @@ def check_names(names: list[str], expected: list[str]) -> None:
     if not extra and not lacking:
         return
 
-    message = "The feature names should match those that were passed during fit.\n"
+    # Nobody named the parts of dates.
+    whole = {name: date_of_part(name) for name in lacking}
+    dates = ({*whole.values()} - {*lacking}) & {*names}
+    lacking = [name for name in lacking if whole[name] not in dates]
+    message = ""
+    if extra or lacking:
+        message = "The feature names should match those that were passed during fit.\n"
     for what, differing in (
         ("Feature names unseen at fit time:\n", extra),
         ("Feature names seen at fit time, yet now missing:\n", lacking),
     ):
         shown = [*differing[:5], *(["..."] if len(differing) > 5 else [])]
         message += "".join([what, *(f"- {name}\n" for name in shown)]) if shown else ""
-    dates = {date_of_part(name) for name in lacking} - {*lacking}
-    if dates & {*names}:
+    for date in sorted(dates):
         message += (
-            f"Column {min(dates)!r} held dates. Turn it into dates, for example with "
+            f"Column {date!r} held dates when the model was fitted, and now holds "
+            "something else. Turn it into dates, for example with "
             "pandas.to_datetime.\n"
         )
     if len(extra) == len(lacking) == 1:
@@ -347,22 +387,56 @@ def _quoted(names: Iterable[str], most: int = 5) -> str:
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
+def refuse_late_dates(schema: TableSchema, table: Table) -> None:
+    """Refuse dates in a column that was empty when the schema was learned.
+
+    It has no parts of them, and gets none when rows are only counted.
+    """
+    features, names = [views[0] for views in schema.by_column], schema.names or []
+    empty = {f.name for f in features if f.cells == "nothing" and not f.left_out}
+    for column in table.columns:
+        late = isinstance(column, DayColumn) and column.name in empty
+        if late and f"{column.name}.month" not in names:
+            raise ColumnError(
+                f"{column.label} was empty in the rows so far, and now holds dates. "
+                "Give the first chunk a column of dates, all of them missing (NaT), "
+                "or leave the column out."
+            )
+
+
+def names_for(table: Table, expected: Collection[str]) -> list[str]:
+    """Return the names of columns; of dates a model expects the parts that it knows."""
+    parts, names = table.parts, table.names or []
+    names = [name for name in names if name not in parts or name in expected]
+    return names + [name for name in expected if name in parts and name not in names]
+
+
 def matched_columns(
-    table: Table, expected: list[str] | None, n_expected: int, owner: str
+    table: Table,
+    expected: list[str] | None,
+    n_expected: int,
+    owner: str,
+    empty: Collection[str] = (),
 ) -> list[TableColumn]:
-    """Put the columns of a table into the order of the one that was fitted."""
+    """Put the columns of a table into the order of the one that was fitted.
+
+    Dates in columns that were ``empty`` at fit are values never seen.
+    """
     names, parts = table.names, table.parts
     if expected is not None and names is not None:
         if names == expected:
             return table.columns
+        unseen = set()
         for date in {date_of_part(part) for part in parts} & {*expected}:
             if f"{date}.month" not in expected:
-                raise dates_refused(f"Column {date!r}", "not so at fit")
-        # Of dates the model says which parts there are.
-        names = [name for name in names if name not in parts or name in expected]
-        names += [name for name in expected if name in parts and name not in names]
-        check_names(names, expected)
+                if date not in empty:
+                    raise dates_refused(f"Column {date!r}", "not so at fit")
+                unseen.add(date)
+        check_names(names_for(table, expected), expected)
         by_name = {**parts, **{str(column.name): column for column in table.columns}}
+        nothing = np.full(table.n_rows if unseen else 0, np.nan)
+        for name in unseen:
+            by_name[name] = array_column(by_name[name].position, name, nothing)
         return [by_name[name] for name in expected]
     if expected is not None or names is not None:
         now = "does not have valid" if names is None else "has"

@@ -21,7 +21,7 @@ from steelyard.io import as_source
 from steelyard.model.streamed import encode_source, read_source
 from steelyard.model.training import TrainingSet, encode_table
 from steelyard.proba.counts import Counts, with_pairs_of
-from steelyard.table.frames import Table
+from steelyard.table.frames import Table, refuse_late_dates
 from steelyard.table.labels import (
     check_two_classes,
     class_factors,
@@ -82,8 +82,8 @@ class TakesChunks(StandardNB):
         ``class_weight``, and to rounding otherwise. Cut points and imputed values are
         learned from the first chunk and kept: make it a large one, or shuffle the rows.
         New categories are taken in as they come, and so are new classes, of which
-        earlier rows had none. ``ShrinkageNB`` finds cut points again as rows come, and
-        says what it does to weights.
+        earlier rows had none. ``ShrinkageNB`` learns cut points anew as rows come, and
+        says when.
 
         Parameters
         ----------
@@ -323,8 +323,8 @@ class KeepsRows(TakesChunks):
     def _twin(self, is_tried: bool = False) -> Self:
         twin, rows = super()._twin(is_tried), self._rows_so_far()
         if is_tried and rows is not None:
-            # Its weights are all that is new: nothing is chosen again.
-            kept = replace(rows, since_choice=-np.inf)
+            # Its weights are all that is new: no refit is ever due.
+            kept = replace(rows, new_weight=-np.inf)
             twin.__dict__.update(kept_rows_=kept, uncertainty=False)
         return twin
 
@@ -344,7 +344,7 @@ class KeepsRows(TakesChunks):
         self._learn_from(recipe, training, keeps_rows=True)
 
     def _next(self, recipe: Recipe, table: Table, *more: Any) -> TrainingSet:
-        # Numbers of the chunk may be kept.
+        # Rows of the chunk may be kept.
         return replace(super()._next(recipe, table, *more), table=table)
 
     def _from_earlier(
@@ -355,6 +355,10 @@ class KeepsRows(TakesChunks):
 
 class LearnsInChunks(TakesChunks):
     """A classifier whose ``_fit`` is a function of counts, which add up over chunks."""
+
+    def _next(self, recipe: Recipe, table: Table, *more: Any) -> TrainingSet:
+        refuse_late_dates(self.encoder_.schema_, table)
+        return super()._next(recipe, table, *more)
 
     def _begin(self, recipe: Recipe, training: TrainingSet) -> None:
         if training.earlier is None:
