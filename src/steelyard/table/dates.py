@@ -92,7 +92,10 @@ def as_moments(series: Any) -> NDArray[Any] | None:
     if dtype == nw.Object:
         return _moments_of_objects(np.asarray(series.to_numpy(), dtype=object))
     native = series.to_native()
-    if dtype == nw.Unknown and getattr(native.dtype, "kind", "") == "M":
+    if (
+        dtype == nw.Unknown
+        and getattr(getattr(native, "dtype", None), "kind", "") == "M"
+    ):
         # Of pandas, in a zone whose name narwhals does not read: America/New_York.
         return np.asarray(native.dt.tz_localize(None)).astype("datetime64[us]")
     return None
