@@ -17,7 +17,7 @@ from pyspark.ml.param.shared import (
 from sklearn.base import clone
 
 from steelyard.exceptions import ColumnError
-from steelyard.scale.spark import scored
+from steelyard.scale.spark import quoted, scored
 
 __all__ = ["SteelyardClassificationModel", "SteelyardClassifier"]
 
@@ -45,9 +45,9 @@ class _Columns(
                 "`columns`, a list of names."
             )
         if size is None:
-            size = len(frame.select(name).first()[0])
+            size = len(frame.select(quoted(name)).first()[0])
         array, names = (
-            vector_to_array(frame[name]),
+            vector_to_array(frame[quoted(name)]),
             [f"{name}_{k}" for k in range(size)],
         )
         more = {own: array[k] for k, own in enumerate(names)}
@@ -103,7 +103,7 @@ class SteelyardClassifier(Estimator[Any], _Columns):
         frame, names = self._table(dataset)
         weight = self.getWeightCol() if self.isSet(self.weightCol) else None
         roles = [self.getLabelCol(), *([] if weight is None else [weight])]
-        rows = frame.select(*[f"`{name}`" for name in [*names, *roles]])
+        rows = frame.select(*map(quoted, [*names, *roles]))
         fitted = clone(self.getOrDefault(self.classifier)).fit(rows, *roles)
         model = SteelyardClassificationModel(fitted, len(names))
         return self._copyValues(model)

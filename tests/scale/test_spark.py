@@ -102,6 +102,99 @@ def test_predictions_are_columns_of_the_frame(frame):
     assert clf.predict(frame).columns == [*frame.columns, "prediction"]
 
 
+def fits_and_predictions_agree(clf, frame, features):
+    """Fit a frame and its rows in memory, and compare what both say of them."""
+    there = clf.fit(frame, "y")
+    rows = frame.toPandas()
+    here = type(clf)(**clf.get_params()).fit(rows[features], rows["y"])
+    assert list(there.feature_names_in_) == list(here.feature_names_in_)
+    found = there.predict_proba(frame).toPandas()
+    proba = here.predict_proba(found[features])
+    np.testing.assert_allclose(np.stack(found["probability"]), proba, atol=1e-10)
+    return there
+
+
+@pytest.mark.parametrize("kind", ["TIMESTAMP", "TIMESTAMP_NTZ", "DATE"])
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_moments_are_those_of_the_clock_of_the_session(kind, zone, spark):
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        # One partition of three is empty.
+        rows = (
+            spark.range(0, 900, numPartitions=3)
+            .where("id < 600")
+            .selectExpr(
+                f"CAST(timestamp_seconds(1704100000 + 13333 * id) AS {kind}) AS t",
+                "IF(id * 13333 % 86400 < 50000, 'high', 'low') AS y",
+            )
+        )
+        there = fits_and_predictions_agree(sy.NaiveBayes(), rows.persist(), ["t"])
+        rows.unpersist()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    has_hours = "t.hour" in there.feature_names_in_
+    assert has_hours == (kind != "DATE")
+
+
+@pytest.mark.parametrize("name", ["NB", "WANBIA-CLL"])
+def test_names_with_dots_and_backticks_are_those_of_columns(name, frame):
+    odd = ["a.b", "c`d", "`x`.y z"]
+    rows = frame.select(*FEATURES, "y").toDF(*odd, "y")
+    fits_and_predictions_agree(sy.method(name), rows, odd)
+
+
+def test_a_stage_takes_names_with_dots_and_backticks(frame):
+    from pyspark.ml.feature import VectorAssembler
+
+    from steelyard.spark import SteelyardClassifier
+
+    rows = frame.select("b", "x", "y").toDF("b.b", "c`x", "l.y")
+    stage = SteelyardClassifier(
+        classifier=sy.NaiveBayes(), columns=["b.b", "c`x"], label_col="l.y"
+    )
+    assert list(stage.fit(rows).fitted.feature_names_in_) == ["b.b", "c`x"]
+    plain = frame.selectExpr("b", "x", "INT(y = 'high') AS label")
+    vector = VectorAssembler(inputCols=["b", "x"], outputCol="f.v").transform(plain)
+    model = SteelyardClassifier(classifier=sy.NaiveBayes(), features_col="f.v")
+    found = model.fit(vector).transform(vector)
+    assert found.columns == ["b", "x", "label", "f.v", "prediction", "probability"]
+    assert found.where("prediction = label").count() > 1_000
+
+
+@pytest.mark.parametrize("name", ["NB", "WANBIA-CLL"])
+def test_a_frame_without_rows_is_refused_in_words(name, frame, spark):
+    rows = frame.select(*FEATURES, "y")
+    for empty in (rows.limit(0), rows.where("y = 'neither'")):
+        with pytest.raises(TableError, match="There is no row to learn from"):
+            sy.method(name).fit(empty, "y")
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() <= 1
+
+
+def test_two_columns_of_one_name_are_refused(frame):
+    with pytest.raises(ColumnError, match="two columns named 'a'"):
+        sy.NaiveBayes().fit(frame.select("a", "a", "y"), "y")
+
+
+@pytest.mark.parametrize("name", ["NB", "WANBIA-CLL"])
+def test_all_work_runs_in_one_python_process_on_a_core(name, frame, monkeypatch):
+    """One call of ``mapInArrow``, down to what is kept and is there already."""
+    from steelyard.scale.spark import SparkParts
+
+    calls, mapped = [], SparkParts._mapped
+
+    def looked_at(self, *given):
+        made = mapped(self, *given)
+        plan = made._jdf.queryExecution().executedPlan().toString()
+        calls.append(plan.partition("InMemoryTableScan")[0].count("MapInArrow"))
+        return made
+
+    monkeypatch.setattr(SparkParts, "_mapped", looked_at)
+    rows = frame.select(*FEATURES, "y")
+    sy.method(name).fit(rows, "y")
+    assert calls and set(calls) == {1}
+
+
 def test_a_stage_of_a_pipeline_is_cross_validated(frame):
     from pyspark.ml import Pipeline
     from pyspark.ml.evaluation import MulticlassClassificationEvaluator

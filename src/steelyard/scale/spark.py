@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from steelyard.exceptions import TableError
 from steelyard.fitting.recipe import Recipe, RowsHere
-from steelyard.io.paths import find_column
+from steelyard.io.paths import check_distinct, find_column
 from steelyard.model.training import TrainingSet
 from steelyard.scale import parts as work
 from steelyard.scale.spread import (
@@ -25,8 +25,9 @@ from steelyard.scale.spread import (
     refuse_all_rows,
     spread_training,
 )
+from steelyard.table.dates import date_of_part
 
-__all__ = ["SparkGiven", "rows_of", "scored"]
+__all__ = ["SparkGiven", "quoted", "rows_of", "scored"]
 
 _SCHEMA = "k int, held binary"
 _ARROW = pa.schema([("k", pa.int32()), ("held", pa.binary())])
@@ -35,41 +36,75 @@ _ARROW = pa.schema([("k", pa.int32()), ("held", pa.binary())])
 class SparkParts:
     """Objects on executors, one for each partition, in the order of partitions.
 
-    Spark makes those of a lost executor again, from the frame that they came from.
+    They are what ``start`` makes of the batches of a frame, after some steps. All runs
+    in one call of ``mapInArrow``: Spark starts a Python process on each core for every
+    further one. Spark makes those of a lost executor again, from the frame.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        The rows, or parts that are kept.
+    kept : list
+        Frames to let go when the fit ends.
+    start : callable
+        From the batches of a partition to its number and object.
+    steps : tuple of callables
+        From one object to the next.
+    is_kept : bool
+        Whether what is made of each is kept on the executors.
     """
 
-    def __init__(self, frame: Any, kept: list[Any], is_kept: bool = False) -> None:
+    def __init__(
+        self,
+        frame: Any,
+        kept: list[Any],
+        start: Callable[[Any], Iterator[tuple[int, Any]]],
+        steps: tuple[Callable[..., Any], ...] = (),
+        is_kept: bool = False,
+    ) -> None:
         self._frame, self._kept, self._is_kept = frame, kept, is_kept
-        if is_kept:
-            kept.append(frame.persist())
+        self._start, self._steps = start, steps
 
     def _mapped(
         self, function: Callable[..., Any], given: Sequence[Any] | None = None
     ) -> Any:
+        start, steps = self._start, self._steps
+
         def work_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for batch in batches:
-                for row in batch.to_pylist():
-                    more = () if given is None else (given[row["k"]],)
-                    held = pickle.loads(row["held"])
-                    try:
+            for k, held in start(batches):
+                last = function if given is None else partial(_with, function, given[k])
+                try:
+                    for step in (*steps, last):
                         # What was refused stays so.
-                        is_refused = isinstance(held, TableError)
-                        made = held if is_refused else function(held, *more)
-                    except TableError as error:
-                        made = error
-                    yield _row(row["k"], made)
+                        if isinstance(held, TableError):
+                            break
+                        held = step(held)
+                except TableError as error:
+                    held = error
+                yield _row(k, held)
 
         return self._frame.mapInArrow(work_on, _SCHEMA)
 
     def then(self, function: Callable[..., Any], *arguments: Any) -> SparkParts:
         """Return what a function makes of each; what is made of codes is kept."""
-        made = self._mapped(partial(_call, function, arguments))
-        return SparkParts(made, self._kept, self._is_kept)
+        step = partial(_call, function, arguments)
+        if self._is_kept:
+            return self._keep(step)
+        more = (self._frame, self._kept, self._start)
+        return SparkParts(*more, (*self._steps, step))
+
+    def _keep(self, function: Callable[..., Any]) -> SparkParts:
+        """Return what a function makes of each, kept until the fit ends."""
+        frame = self._mapped(function).persist()
+        self._kept.append(frame)
+        # Made now: otherwise the first to ask has it made in a process beside its own.
+        with _computing():
+            frame.count()
+        return SparkParts(frame, self._kept, _unpickled, is_kept=True)
 
     def encode(self, roles: work.Roles, coding: Any) -> SparkParts:
         """Return rows as codes, which are kept on the executors until the fit ends."""
-        encoded = self.then(work.encode, roles, coding)
-        return SparkParts(encoded._frame, self._kept, is_kept=True)
+        return self._keep(partial(work.encode, roles=roles, coding=coding))
 
     def each(
         self, function: Callable[..., Any], given: Sequence[Any] | None = None
@@ -85,8 +120,8 @@ class SparkParts:
         return found
 
     def sum(self, function: Callable[..., Any], together: bool = False) -> Any:
-        """Return the sum of a function of each, in order."""
-        return reduce(work.add, self.each(function))
+        """Return the sum of a function of each, in order; None of no partitions."""
+        return reduce(work.add, self.each(function), None)
 
     def tree_sum(self) -> Any:
         """Return the sum of what is there."""
@@ -104,8 +139,19 @@ class SparkParts:
         return value
 
 
-def _call(function: Any, arguments: tuple[Any, ...], held: Any, *more: Any) -> Any:
-    return function(held, *arguments, *more)
+def _call(function: Any, arguments: tuple[Any, ...], held: Any) -> Any:
+    return function(held, *arguments)
+
+
+def _with(function: Any, argument: Any, held: Any) -> Any:
+    return function(held, argument)
+
+
+def _unpickled(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:
+    """Yield the number and object of each row of a frame of parts."""
+    for batch in batches:
+        for row in batch.to_pylist():
+            yield row["k"], pickle.loads(row["held"])
 
 
 def _same(value: Any) -> Any:
@@ -154,6 +200,7 @@ class SparkGiven(RowsHere):
         refuse_all_rows(recipe, owner, "a Spark frame")
         _check_version(self.X)
         columns = list(self.X.columns)
+        check_distinct(columns, "The Spark frame")
         if not isinstance(y, str) or not isinstance(sample_weight, str | None):
             raise TableError(
                 "X is a Spark frame, so y and sample_weight must be names of its "
@@ -194,23 +241,26 @@ def _check_version(frame: Any) -> None:
 
 def _partitions(frame: Any, kept: list[Any]) -> SparkParts:
     """Return the partitions of a frame, together where they are many."""
-    from pyspark.sql.pandas.types import to_arrow_schema
+    names = list(frame.columns)
 
-    schema = to_arrow_schema(frame.schema)
-
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:
+        import pandas as pd
         from pyspark import TaskContext
 
         context = TaskContext.get()
         k = 0 if context is None else context.partitionId()
         found = list(batches)
-        table = pa.Table.from_batches(found, None if found else schema)
-        yield _row(k, [work.Partition(table.to_pandas(), None, None, k)])
+        cells = pd.DataFrame(columns=names)
+        if found:
+            cells = pa.Table.from_batches(found).rename_columns(names).to_pandas()
+        yield k, [work.Partition(cells, None, None, k)]
 
+    # By position: mapInArrow would read a name with a dot as that of a nested column.
+    frame = frame.toDF(*(f"c{k}" for k in range(len(names))))
     # Coalesced by where they are, partitions are in another order, however few.
     if _n_partitions(frame) > 4 * MOST_PARTS:
         frame = frame.coalesce(4 * MOST_PARTS)
-    return SparkParts(frame.mapInArrow(read, _SCHEMA), kept)
+    return SparkParts(frame, kept, read)
 
 
 def _n_partitions(frame: Any) -> int:
@@ -224,6 +274,18 @@ def _n_partitions(frame: Any) -> int:
     except (AttributeError, NotImplementedError):  # Connect has no RDDs
         with _computing():
             return int(frame.mapInArrow(one, _SCHEMA).count())
+
+
+def quoted(name: str) -> str:
+    """Return the name of a column as Spark takes any, with dots and backticks.
+
+    Examples
+    --------
+    >>> quoted("a.b"), quoted("a`b")
+    ('`a.b`', '`a``b`')
+    """
+    doubled = name.replace("`", "``")
+    return f"`{doubled}`"
 
 
 def scored(
@@ -250,9 +312,11 @@ def scored(
     from pyspark.sql.functions import col, pandas_udf, struct
 
     _check_version(frame)
-    names = [str(name) for name in fitted.encoder_.schema_.names or ()]
+    columns, learned = list(frame.columns), fitted.encoder_.schema_.names or ()
+    whole = (name if name in columns else date_of_part(name) for name in learned)
+    names = [*dict.fromkeys(whole)]
     for name in names:
-        find_column(name, list(frame.columns), "The Spark frame")
+        find_column(name, columns, "The Spark frame")
     kind = fitted.classes_.dtype.kind
     of_class = {"i": "bigint", "u": "bigint", "f": "double", "b": "boolean"}
     label = of_class.get(kind, "string")
@@ -265,7 +329,7 @@ def scored(
 
     score.__annotations__ = {}
     udf = pandas_udf(score, f"c {label}, p array<double>")
-    cells = struct(*[col(f"`{name}`") for name in names])
+    cells = struct(*[col(quoted(name)) for name in names])
     found = frame.withColumn("__steelyard", udf(cells))
     found = found.withColumn(prediction, col("__steelyard.c"))
     if probability is not None:

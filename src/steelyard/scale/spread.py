@@ -52,10 +52,13 @@ class Parts(Protocol):
         """Return a function of each, and of what is given for it, in order."""
 
     def sum(self, function: Callable[..., Any], together: bool = False) -> Any:
-        """Return the sum of a function of each, in any order if ``together``."""
+        """Return the sum of a function of each, in any order if ``together``.
+
+        None where there are no parts.
+        """
 
     def tree_sum(self) -> Any:
-        """Return the sum of what is there, in any order."""
+        """Return the sum of what is there, in any order; None of nothing."""
 
     def one_by_one(self, function: Callable[..., Any]) -> Iterable[Any]:
         """Yield a function of each, in order, of which few are here at once."""
@@ -106,7 +109,7 @@ def spread_training(
     encoder = preparation.encoding.encoder(None)
     how = roles, encoder, needed == "counts"
     summary = raw.then(work.summarise, *how).tree_sum()
-    if not summary.columns:
+    if summary is None or not summary.columns:
         raise TableError(
             "There is no row to learn from: all partitions are empty, or all weights "
             "are zero."
