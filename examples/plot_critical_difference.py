@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer, load_wine
 
 import steelyard as sy
-from steelyard.experiments.displays import CriticalDifferenceDisplay
+from steelyard.lab.displays import CriticalDifferenceDisplay
 
 METHODS = ["NB", "GNB", "WANBIA-CLL", "CFW", "DWNB"]
 

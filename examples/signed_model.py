@@ -9,7 +9,7 @@ import sys
 import numpy as np
 
 import steelyard as sy
-from steelyard.experiments.data import load_dataset
+from steelyard.lab.data.datasets import load_dataset
 
 # The class to be found, what people are grouped by, and costs of its errors.
 TASKS = {

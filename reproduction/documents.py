@@ -20,7 +20,7 @@ from steelyard._common.text import did_you_mean
 from steelyard.classifiers.joint import JointWeightedNB
 from steelyard.cli.experiments import PAPERS
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.data import data_folder
+from steelyard.lab.data.datasets import data_folder
 
 # What a file may name as a ``kind``.
 _FUNCTIONS = ChainMap(

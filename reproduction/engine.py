@@ -28,9 +28,9 @@ from reproduction.report import (
     table,
 )
 from steelyard.classifiers import registry
-from steelyard.experiments.report.summaries import MeasureSummary, summarize
-from steelyard.experiments.results import Results
-from steelyard.experiments.runner import compare
+from steelyard.lab.report.summaries import MeasureSummary, summarize
+from steelyard.lab.results import Results
+from steelyard.lab.runner import compare
 
 T = TypeVar("T")
 

@@ -23,13 +23,13 @@ from reproduction.sections import accuracy_table, wilcoxon_table
 from reproduction.simulated import NoisyLabels, two_groups
 from steelyard._common.settings import setting, whole
 from steelyard.classifiers.weighted import WeightedNB
-from steelyard.experiments.data import MULTICLASS, TASKS, load_dataset
-from steelyard.experiments.protocols import find_protocol
-from steelyard.experiments.statistics.two_methods import wilcoxon_signed_rank
+from steelyard.lab.data.datasets import MULTICLASS, TASKS, load_dataset
+from steelyard.lab.protocols import find_protocol
+from steelyard.lab.statistics.two_methods import wilcoxon_signed_rank
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable
 from steelyard.weighting.base import LogProbs, Start
-from steelyard.weighting.filters import GainRatioWeighting, with_bins
+from steelyard.weighting.filters.correlation import GainRatioWeighting, with_bins
 from steelyard.weighting.filters.information import gain_ratios
 from steelyard.weighting.filters.trees import OneTreeWeighting, depth_weights
 

@@ -21,9 +21,10 @@ from reproduction.report import (
 )
 from reproduction.simulated import flip_labels, sum_of_attributes
 from steelyard.classifiers.spss import SPSSNaiveBayes
-from steelyard.experiments.data import DataSet, dataset_group, load_dataset
-from steelyard.experiments.protocols import discretize_whole, find_protocol
-from steelyard.experiments.statistics.two_methods import corrected_t_test
+from steelyard.io.dataset import DataSet
+from steelyard.lab.data.datasets import dataset_group, load_dataset
+from steelyard.lab.protocols import discretize_whole, find_protocol
+from steelyard.lab.statistics.two_methods import corrected_t_test
 
 _KEYS = {"l": "average_log_likelihood", "Q": "criterion", "A": "a", "B": "b"}
 

@@ -22,7 +22,7 @@ from reproduction.report import (
     side_by_side,
     table,
 )
-from steelyard.experiments.statistics.two_methods import (
+from steelyard.lab.statistics.two_methods import (
     Zeros,
     wilcoxon_signed_rank,
     win_tie_loss,

@@ -10,7 +10,7 @@ import pytest
 
 import steelyard
 from steelyard.classifiers.registry import classes, homes
-from steelyard.cli import main
+from steelyard.cli.run import main
 from steelyard.persistence.content import PARTS
 from steelyard.persistence.fitted import ATTRIBUTES
 from steelyard.persistence.models import MODELS

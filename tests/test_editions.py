@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.experiments.results import COLUMNS, Results
+from steelyard.lab.results import COLUMNS, Results
 
 pytest.importorskip("matplotlib")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.experiments.runner import compare
+from steelyard.lab.runner import compare
 
 ROOT = Path(__file__).resolve().parents[1]
 WORDS = "# Board\n\nWhat it means.\n\n<!-- measured -->\n"

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from steelyard.experiments.data import load_dataset
-from steelyard.experiments.results import Results
-from steelyard.experiments.runner import compare
+from steelyard.lab.data.datasets import load_dataset
+from steelyard.lab.results import Results
+from steelyard.lab.runner import compare
 
 ROOT = Path(__file__).resolve().parents[1]
 WORDS = "# Columns\n\nWhat it means.\n\n<!-- measured -->\n"

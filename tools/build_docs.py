@@ -55,9 +55,9 @@ LONG = {
 MODULES = {
     "steelyard.explain": "Explanations",
     "steelyard.displays": "Pictures of a model",
-    "steelyard.experiments.displays": "Pictures of a comparison",
-    "steelyard.experiments.report": "Reports of a comparison",
-    "steelyard.experiments.statistics": "Statistical tests",
+    "steelyard.lab.displays": "Pictures of a comparison",
+    "steelyard.lab.report": "Reports of a comparison",
+    "steelyard.lab.statistics": "Statistical tests",
     "steelyard.weighting": "Parts: attribute weightings",
     "steelyard.instances": "Parts: instance weightings",
     "steelyard.losses": "Parts: losses",

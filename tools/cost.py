@@ -46,7 +46,7 @@ def table(name: str) -> tuple[Any, Any]:
         made = import_module("benchmarks.rows_shrinkage").mixed_table
         X, y = made(int(name.partition(":")[2]))
         return X, y
-    from steelyard.experiments.data import load_dataset
+    from steelyard.lab.data.datasets import load_dataset
 
     data = load_dataset(name)
     return data.table, data.target
@@ -56,7 +56,7 @@ def sets_of(name: str) -> list[str]:
     """Return the name of a table, or of all of the leader board."""
     if name != "board":
         return [name]
-    from steelyard.experiments.data import dataset_group
+    from steelyard.lab.data.datasets import dataset_group
 
     return sorted({*dataset_group("rnb33"), *dataset_group("exp28")})
 

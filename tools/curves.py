@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 import steelyard as sy
 from steelyard._common.text import text_table
-from steelyard.experiments.data import load_dataset
+from steelyard.lab.data.datasets import load_dataset
 
 DATASETS = (
     "diabetes heart-statlog liver-disorders magic wdbc ionosphere vertebral-column-2c "

@@ -28,21 +28,21 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import leaderboard as board
 import rivals
 
-from steelyard.experiments.report import table_to_markdown
-from steelyard.experiments.report.layouts import (
+from steelyard.lab.report.layouts import (
     Cell,
     ReportTable,
     control_table,
     dataset_table,
 )
-from steelyard.experiments.report.summaries import (
+from steelyard.lab.report.summaries import (
     MEASURES,
     friedman_sentence,
     summarize,
 )
-from steelyard.experiments.results import COLUMNS, KEY, Results
-from steelyard.experiments.statistics.ranks import holm
-from steelyard.experiments.statistics.two_methods import wilcoxon_signed_rank
+from steelyard.lab.report.writers import table_to_markdown
+from steelyard.lab.results import COLUMNS, KEY, Results
+from steelyard.lab.statistics.ranks import holm
+from steelyard.lab.statistics.two_methods import wilcoxon_signed_rank
 
 CONTROL, FOREST = board.CONTROL, "RandomForest"
 MAIN_EFFECTS = "SHNB-main"

@@ -16,9 +16,8 @@ from pathlib import Path
 
 import matplotlib
 
-from steelyard.experiments.displays import CriticalDifferenceDisplay
-from steelyard.experiments.report import table_to_markdown
-from steelyard.experiments.report.layouts import (
+from steelyard.lab.displays import CriticalDifferenceDisplay
+from steelyard.lab.report.layouts import (
     Cell,
     ReportTable,
     control_table,
@@ -26,12 +25,13 @@ from steelyard.experiments.report.layouts import (
     failure_table,
     method_table,
 )
-from steelyard.experiments.report.summaries import (
+from steelyard.lab.report.summaries import (
     friedman_sentence,
     summaries,
     summarize,
 )
-from steelyard.experiments.results import Results
+from steelyard.lab.report.writers import table_to_markdown
+from steelyard.lab.results import Results
 
 MARK = "<!-- measured -->\n"
 CONTROL = "SHNB"

@@ -26,10 +26,10 @@ import numpy as np
 import pandas as pd
 
 from steelyard import NaiveBayes, ShrinkageNB
-from steelyard.classifiers import base
-from steelyard.cli import main as steelyard
-from steelyard.experiments.data import BUNDLED, data_folder, load_dataset
+from steelyard.classifiers.base import estimator as base
+from steelyard.cli.run import main as steelyard
 from steelyard.io.paths import stem_and_format
+from steelyard.lab.data.datasets import BUNDLED, data_folder, load_dataset
 from steelyard.model.training import TrainingSet
 from steelyard.notices import check
 

@@ -19,9 +19,9 @@ from typing import Any
 import pandas as pd
 
 from steelyard import NaiveBayes
-from steelyard.cli import main as steelyard
-from steelyard.experiments.data import read_dataset
-from steelyard.notices import in_one_line
+from steelyard.cli.run import main as steelyard
+from steelyard.io.dataset import read_dataset
+from steelyard.notices.notice import in_one_line
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = "species"

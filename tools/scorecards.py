@@ -31,8 +31,8 @@ from sklearn.model_selection import StratifiedKFold
 
 from steelyard import ShrinkageNB
 from steelyard._common.text import text_table
-from steelyard.control import scorecard_of
-from steelyard.experiments.data import load_dataset
+from steelyard.control.scorecard import scorecard_of
+from steelyard.lab.data.datasets import load_dataset
 
 DATASETS = (
     "adult breast-cancer breast-w colic credit-a credit-g diabetes haberman heart-c "

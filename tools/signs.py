@@ -22,8 +22,8 @@ from scipy.stats import spearmanr
 
 from steelyard import ShrinkageNB
 from steelyard._common.text import text_table
-from steelyard.experiments.data import load_dataset
 from steelyard.explain.views import evidence_of
+from steelyard.lab.data.datasets import load_dataset
 
 DATASETS = (
     "adult credit-g credit-a heart-c cmc vote breast-cancer colic car hepatitis"

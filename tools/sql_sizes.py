@@ -21,8 +21,8 @@ from postgres import Server, copy
 
 import steelyard as sy
 from steelyard import export
-from steelyard.experiments.data import load_dataset
 from steelyard.export.sql import sql_statements
+from steelyard.lab.data.datasets import load_dataset
 
 N_ROWS = 200_000
 

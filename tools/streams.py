@@ -34,7 +34,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 import steelyard as sy
-from steelyard.experiments.data import load_dataset
+from steelyard.lab.data.datasets import load_dataset
 
 N, SIZE, HALF_LIFE = 20_000, 500, 2_000
 PAGE = Path(__file__).parents[1] / "docs" / "streams.md"

@@ -23,12 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.text import counted
-from steelyard.experiments.data import DataSet, load_dataset
-from steelyard.experiments.report import table_to_markdown
-from steelyard.experiments.report.layouts import Cell, ReportTable, failure_table
-from steelyard.experiments.report.summaries import MEASURES
-from steelyard.experiments.results import Results
-from steelyard.experiments.runner import compare
+from steelyard.io.dataset import DataSet
+from steelyard.lab.data.datasets import load_dataset
+from steelyard.lab.report.layouts import Cell, ReportTable, failure_table
+from steelyard.lab.report.summaries import MEASURES
+from steelyard.lab.report.writers import table_to_markdown
+from steelyard.lab.results import Results
+from steelyard.lab.runner import compare
 
 MARK = "<!-- measured -->\n"
 SHOWN = "SHNB"

@@ -50,13 +50,13 @@ if TYPE_CHECKING:
     from steelyard.classifiers.shrinkage import *  # noqa: F403
     from steelyard.classifiers.spss import *  # noqa: F403
     from steelyard.classifiers.weighted import *  # noqa: F403
-    from steelyard.experiments.evaluate import evaluate
-    from steelyard.experiments.runner import compare
-    from steelyard.gpu import has_device as has_device
+    from steelyard.evaluation.evaluate import evaluate
+    from steelyard.gpu.devices import has_device as has_device
     from steelyard.io import scan
-    from steelyard.notices import Notice as Notice
-    from steelyard.persistence import load
-    from steelyard.table.discretizers import *  # noqa: F403
+    from steelyard.lab.runner import compare
+    from steelyard.notices.notice import Notice as Notice
+    from steelyard.persistence.files import load
+    from steelyard.table.discretizers.unsupervised import *  # noqa: F403
     from steelyard.table.encoder import *  # noqa: F403
 
 

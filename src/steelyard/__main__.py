@@ -2,6 +2,6 @@
 
 import sys
 
-from steelyard.cli import main
+from steelyard.cli.run import main
 
 sys.exit(main())

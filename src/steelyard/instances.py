@@ -18,7 +18,7 @@ from steelyard._common.settings import DeclaredPart, resolve_part, setting, whol
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.exceptions import ParameterError
 from steelyard.kernels import counting, scoring
-from steelyard.model import Model, RowsNeeded
+from steelyard.model.base import Model, RowsNeeded
 from steelyard.model.table_model import NBModel, spread_table
 from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts, Moments

@@ -15,13 +15,7 @@ from steelyard._common.arrays import Floats, Labels
 from steelyard._common.settings import FLAG, DeclaredPart, number, resolve_part, setting
 from steelyard.exceptions import ParameterError
 from steelyard.kernels.losses import DEVIANCE, EXPONENTIAL, SQUARED
-from steelyard.model import (
-    Curvature,
-    one_hot,
-    softmax,
-    softmax_jacobian,
-    weighted,
-)
+from steelyard.model.base import Curvature, one_hot, softmax, softmax_jacobian, weighted
 
 __all__ = [
     "LOSSES",

@@ -6,7 +6,7 @@ from sklearn.base import clone
 
 import steelyard as sy
 from steelyard._common.settings import check_settings
-from steelyard.classifiers.base import BaseNB
+from steelyard.classifiers.base.estimator import BaseNB
 from steelyard.classifiers.registry import classes
 from steelyard.exceptions import ParameterError
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from steelyard.cli import main
+from steelyard.cli.run import main
 
 
 def make_frame(n=60, seed=0):

@@ -12,7 +12,7 @@ import steelyard
 from reproduction import documents
 from steelyard.cli import experiments
 from steelyard.cli.experiments import PAPERS
-from steelyard.experiments.data import load_dataset
+from steelyard.lab.data.datasets import load_dataset
 
 
 def test_methods_lists_every_method(run, run_json, monkeypatch):

@@ -8,8 +8,8 @@ import pytest
 
 import steelyard
 from steelyard.cli import export as command
-from steelyard.export import FORMATS
 from steelyard.export import check as checking
+from steelyard.export.formats import FORMATS
 from steelyard.export.sql_dialect import DIALECTS
 
 

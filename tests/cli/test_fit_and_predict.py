@@ -13,7 +13,7 @@ import pytest
 
 import steelyard as sy
 from steelyard._common.text import cell_text
-from steelyard.experiments.evaluate import evaluate
+from steelyard.evaluation.evaluate import evaluate
 
 
 def lines_of(text, delimiter=","):

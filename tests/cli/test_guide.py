@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.cli import NAMES
+from steelyard.cli.run import NAMES
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "user_guide.md"
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import steelyard as sy
-from steelyard.experiments.evaluate import evaluate
+from steelyard.evaluation.evaluate import evaluate
 
 
 @pytest.fixture

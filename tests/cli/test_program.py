@@ -12,8 +12,9 @@ import pytest
 
 import steelyard
 from steelyard.classifiers.registry import DEFAULT
-from steelyard.cli import build_parser, main, options
+from steelyard.cli import options
 from steelyard.cli.methods import SHELLS, script
+from steelyard.cli.run import build_parser, main
 
 COMMANDS = (
     "fit",

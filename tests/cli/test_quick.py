@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 import steelyard as sy
-from steelyard.cli import main, predict
+from steelyard.cli import predict
 from steelyard.cli.quick import quick_predictions
+from steelyard.cli.run import main
 
 LABELS = np.array(["no", "it's", "é", "x,y", "5", "6", "7"])
 

@@ -257,7 +257,7 @@ def test_errors_are_json_where_that_is_asked_for(run, tmp_path, monkeypatch, arg
     ],
 )
 def test_a_reading_that_cannot_be_is_refused(model, changes):
-    import steelyard.persistence as files
+    from steelyard.persistence import files
 
     path = model()
     document = json.loads(path.read_text())

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import steelyard as sy
-from steelyard.control import Scorecard, rounded, scorecard_of
+from steelyard.control.card import Scorecard
 from steelyard.control.card_cells import (
     CardColumn,
     _at_first,
@@ -23,6 +23,7 @@ from steelyard.control.card_cells import (
     merged_fit,
     pooled,
 )
+from steelyard.control.scorecard import rounded, scorecard_of
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.export import to_sql
 

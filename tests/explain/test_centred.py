@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import steelyard as sy
-from steelyard.experiments.data import load_dataset
 from steelyard.explain.reasons import reasons
+from steelyard.lab.data.datasets import load_dataset
 from steelyard.model.table_model import centred
 
 DATA = os.environ.get("STEELYARD_DATA")

@@ -6,8 +6,8 @@ import pytest
 from sklearn.datasets import load_iris
 
 import steelyard as sy
+from steelyard.evaluation.evaluate import evaluate
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.evaluate import evaluate
 
 N = 60
 

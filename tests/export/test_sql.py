@@ -12,10 +12,10 @@ import pytest
 import steelyard as sy
 from steelyard import export
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.data import load_dataset
 from steelyard.export.check import check
 from steelyard.export.sql import sql_statements
 from steelyard.export.sql_dialect import DIALECTS
+from steelyard.lab.data.datasets import load_dataset
 
 duckdb = pytest.importorskip("duckdb")
 

@@ -14,9 +14,9 @@ import pytest
 import steelyard as sy
 from steelyard import export
 from steelyard.exceptions import ColumnError, ParameterError
-from steelyard.export import FORMATS
 from steelyard.export import check as checking
 from steelyard.export.check import check
+from steelyard.export.formats import FORMATS
 from steelyard.export.sql import to_sql
 from steelyard.export.sql_dialect import DIALECTS
 

@@ -15,7 +15,7 @@ import steelyard as sy
 from steelyard._common import threads
 from steelyard._common.files import WorkFolder
 from steelyard.fitting.rows import _by_row
-from steelyard.model import NEEDS
+from steelyard.model.base import NEEDS
 from steelyard.model.streamed import Coding
 from steelyard.table.storage import DiskWorkspace, Store
 

@@ -17,7 +17,7 @@ from steelyard.fitting.default.column_pairs import (
 from steelyard.fitting.recipe import encode_training
 from steelyard.model.training import Encoding, Preparation
 from steelyard.proba.smoothing import Estimation, Lidstone
-from steelyard.table.discretizers import EqualFrequencyDiscretizer
+from steelyard.table.discretizers.unsupervised import EqualFrequencyDiscretizer
 
 pytestmark = pytest.mark.plain
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from steelyard.exceptions import ColumnError, TableError
-from steelyard.experiments.data import read_dataset
 from steelyard.io.chunks import regroup
+from steelyard.io.dataset import read_dataset
 from steelyard.io.kinds import Recast
 from steelyard.io.reader import whole_frame
 from steelyard.io.recognise import open_files

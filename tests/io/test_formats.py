@@ -15,11 +15,11 @@ import pytest
 from pandas.testing import assert_frame_equal, assert_series_equal
 
 import steelyard as sy
-from steelyard.cli import main
+from steelyard.cli.run import main
 from steelyard.exceptions import ColumnError, ParameterError, TableError
-from steelyard.experiments.data import read_dataset
 from steelyard.io import formats
 from steelyard.io.chunks import regroup
+from steelyard.io.dataset import read_dataset
 from steelyard.io.kinds import Recast
 from steelyard.io.reader import whole_frame
 from steelyard.io.recognise import open_files

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import steelyard as sy
-from steelyard.cli import main
+from steelyard.cli.run import main
 
 LABELS = {"mass": "Body mass in g", "sex": "Sex of the bird", "kind": "Species"}
 

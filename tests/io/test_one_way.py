@@ -13,8 +13,8 @@ import pytest
 
 import steelyard as sy
 from steelyard.cli import inputs as streams
-from steelyard.cli import main
-from steelyard.experiments.data import read_dataset
+from steelyard.cli.run import main
+from steelyard.io.dataset import read_dataset
 from steelyard.io.paths import find_column, find_files
 from steelyard.io.reader import whole_table
 from steelyard.io.text import TextFiles

@@ -11,7 +11,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from steelyard._common import progress
-from steelyard.cli import main
+from steelyard.cli.run import main
 from steelyard.kernels import (
     compiling,
     counting,

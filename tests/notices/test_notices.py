@@ -14,10 +14,10 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 import steelyard as sy
-import steelyard.persistence as files
+from steelyard.evaluation.evaluate import evaluate
 from steelyard.exceptions import IdentifierWarning, ModelFileError
-from steelyard.experiments.evaluate import evaluate
-from steelyard.notices import arranged, in_lines, in_one_line
+from steelyard.notices.notice import arranged, in_lines, in_one_line
+from steelyard.persistence import files
 
 HOSTILE = "<img src=x onerror='window.hacked = 2'>"
 

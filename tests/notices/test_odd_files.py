@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 import steelyard as sy
-from steelyard.cli import main
-from steelyard.experiments.data import read_dataset
+from steelyard.cli.run import main
+from steelyard.io.dataset import read_dataset
 
 N = 120
 

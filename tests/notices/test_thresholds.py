@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import steelyard as sy
-from steelyard.notices import arranged, in_lines, no_error_notice, shape_notices
+from steelyard.notices.notice import arranged, in_lines, no_error_notice, shape_notices
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::steelyard.exceptions.IdentifierWarning"

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 import steelyard as sy
-import steelyard.persistence as files
 from steelyard.losses import DevianceLoss
 from steelyard.notices.record import LazySummary
+from steelyard.persistence import files
 from steelyard.proba import MEstimate
 from steelyard.solvers import LBFGS
 

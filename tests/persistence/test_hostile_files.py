@@ -14,9 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import steelyard as sy
-import steelyard.persistence as files
 from steelyard.exceptions import ModelFileError, ParameterError, TableError
-from steelyard.persistence import content
+from steelyard.persistence import content, files
 from steelyard.persistence.content import content_of, estimator_from
 from steelyard.persistence.reader import InvalidContentError, ObjectReader
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import steelyard as sy
-import steelyard.persistence as files
 from steelyard.exceptions import ModelFileError
 from steelyard.export.reading import scorer_of_model
-from steelyard.persistence import read
+from steelyard.persistence import files
+from steelyard.persistence.files import read
 from steelyard.persistence.reader import pack, unpack
 
 pytestmark = pytest.mark.plain

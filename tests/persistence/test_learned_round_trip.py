@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 
 import steelyard as sy
 from steelyard._common.settings import check_settings
-from steelyard.classifiers.base import BaseNB
+from steelyard.classifiers.base.estimator import BaseNB
 from steelyard.classifiers.registry import classes, homes
 from steelyard.exceptions import ParameterError
 from steelyard.losses import BrierLoss, DevianceLoss, ExponentialLoss, LogLoss

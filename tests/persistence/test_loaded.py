@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 import steelyard as sy
-from steelyard.classifiers.after_fit import LoadedModel
-from steelyard.cli import main
+from steelyard.classifiers.fitted import LoadedModel
+from steelyard.cli.run import main
 from steelyard.explain.reasons import reasons
-from steelyard.persistence import load_fitted
 from steelyard.persistence.content import content_of
+from steelyard.persistence.files import load_fitted
 
 METHODS = sorted({entry.class_name: entry.acronym for entry in sy.methods()}.values())
 

@@ -19,12 +19,13 @@ import pandas as pd
 import pytest
 
 import steelyard as sy
-import steelyard.persistence as files
-from steelyard.cli import main, predict
+from steelyard.cli import predict
 from steelyard.cli.quick import quick_predictions
+from steelyard.cli.run import main
 from steelyard.exceptions import ModelFileError, ParameterError
-from steelyard.persistence import read
+from steelyard.persistence import files
 from steelyard.persistence.content import content_of
+from steelyard.persistence.files import read
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 mutate = importlib.import_module("fuzzing.model_files").mutate

@@ -9,8 +9,8 @@ import pytest
 
 from reproduction import engine
 from reproduction.documents import reproduce
-from steelyard.experiments.data import load_dataset
-from steelyard.experiments.results import Results
+from steelyard.lab.data.datasets import load_dataset
+from steelyard.lab.results import Results
 
 FOLDER = os.environ.get("STEELYARD_DATA")
 GOLDEN = Path(__file__).parent / "golden"

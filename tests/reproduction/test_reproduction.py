@@ -33,9 +33,9 @@ from reproduction.simulated import (
 from steelyard import NaiveBayes, compare, method
 from steelyard._common.text import markdown_table
 from steelyard.cli import experiments as command
-from steelyard.cli import main
+from steelyard.cli.run import main
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.data import (
+from steelyard.lab.data.datasets import (
     MULTICLASS,
     TASKS,
     data_folder,
@@ -43,8 +43,8 @@ from steelyard.experiments.data import (
     read_from_folder,
     standardize,
 )
-from steelyard.experiments.data import load_dataset as load_any
-from steelyard.experiments.protocols import PROTOCOLS, discretize_whole
+from steelyard.lab.data.datasets import load_dataset as load_any
+from steelyard.lab.protocols import PROTOCOLS, discretize_whole
 
 FOLDER = os.environ.get("STEELYARD_DATA")
 needs_data = pytest.mark.skipif(

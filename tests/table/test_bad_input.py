@@ -12,7 +12,10 @@ from scipy import sparse
 
 from steelyard import NaiveBayes, TableEncoder
 from steelyard.exceptions import ColumnError, ParameterError, TableError
-from steelyard.table.discretizers import EqualWidthDiscretizer, FixedEdgesDiscretizer
+from steelyard.table.discretizers.unsupervised import (
+    EqualWidthDiscretizer,
+    FixedEdgesDiscretizer,
+)
 
 NAN, INF = float("nan"), float("inf")
 FRAME = pd.DataFrame(

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.table.discretizers import (
+from steelyard.table.discretizers.base import MDLDiscretizer
+from steelyard.table.discretizers.unsupervised import (
     EqualFrequencyDiscretizer,
     EqualWidthDiscretizer,
-    MDLDiscretizer,
 )
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import as_table

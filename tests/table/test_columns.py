@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 
 from steelyard import NaiveBayes, TableEncoder
-from steelyard.table.discretizers import FixedEdgesDiscretizer
+from steelyard.table.discretizers.unsupervised import FixedEdgesDiscretizer
 from steelyard.table.factors import (
     factor_floats,
     factor_integers,

@@ -21,13 +21,17 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from steelyard import TableEncoder
 from steelyard.exceptions import ParameterError
-from steelyard.table.discretizers import (
+from steelyard.table.discretizers.base import (
+    MDLDiscretizer,
+    _xlog2,
+    float_columns,
+    map_columns,
+)
+from steelyard.table.discretizers.unsupervised import (
     EqualFrequencyDiscretizer,
     EqualWidthDiscretizer,
     FixedEdgesDiscretizer,
-    MDLDiscretizer,
 )
-from steelyard.table.discretizers.base import _xlog2, float_columns, map_columns
 
 pytestmark = pytest.mark.plain
 

@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 import steelyard as sy
 from steelyard import NaiveBayes, TableEncoder
 from steelyard.exceptions import ColumnError, IdentifierWarning
-from steelyard.table.discretizers import FixedEdgesDiscretizer
+from steelyard.table.discretizers.unsupervised import FixedEdgesDiscretizer
 from steelyard.table.frames import as_table
 
 NAN = float("nan")

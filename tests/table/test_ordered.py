@@ -12,7 +12,7 @@ import pytest
 
 import steelyard as sy
 from steelyard.exceptions import ModelFileError
-from steelyard.experiments.data import read_dataset
+from steelyard.io.dataset import read_dataset
 
 ORDER = ["low", "mid", "high", "never"]
 CELLS = ["high", "low", None, "mid", "low", "high"] * 4
@@ -121,7 +121,7 @@ def test_a_model_file_keeps_the_order(tmp_path):
     ],
 )
 def test_an_order_that_is_none_is_refused(tmp_path, changes):
-    import steelyard.persistence as files
+    from steelyard.persistence import files
 
     path = tmp_path / "m.json"
     sy.NaiveBayes().fit(TABLES["pandas"], LABELS).save(path)

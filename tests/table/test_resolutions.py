@@ -12,7 +12,7 @@ import steelyard as sy
 from steelyard.fitting.recipe import encode_training
 from steelyard.model.training import Encoding, Preparation
 from steelyard.proba.smoothing import EmpiricalBayes, Estimation, Lidstone
-from steelyard.table.discretizers import EqualFrequencyDiscretizer
+from steelyard.table.discretizers.unsupervised import EqualFrequencyDiscretizer
 from steelyard.table.resolutions import (
     FINEST,
     Resolutions,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from steelyard.exceptions import ColumnError, IdentifierWarning, TableError
 from steelyard.model.training import Encoding, Preparation, class_factors, encode_table
-from steelyard.table.discretizers import FixedEdgesDiscretizer
+from steelyard.table.discretizers.unsupervised import FixedEdgesDiscretizer
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import as_table
 from steelyard.table.labels import encode_labels, training_rows

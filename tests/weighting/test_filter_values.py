@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import steelyard as sy
-from steelyard.weighting.filters import best_subset
+from steelyard.weighting.filters.correlation import best_subset
 from steelyard.weighting.filters.information import (
     class_uncertainty,
     gain_ratios,

@@ -20,7 +20,7 @@ from steelyard.weighting import (
     SubsetWeighting,
     TreeWeighting,
 )
-from steelyard.weighting.filters import (
+from steelyard.weighting.filters.correlation import (
     add_locally_predictive,
     area_under_curve,
     best_subset,

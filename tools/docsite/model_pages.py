@@ -9,7 +9,7 @@ from typing import Any
 
 import steelyard
 from docsite.pages import write
-from steelyard.experiments.data import load_dataset
+from steelyard.lab.data.datasets import load_dataset
 
 # Data sets, what their pages show, and options. Only the first two are bundled.
 SETS: dict[str, tuple[str, dict[str, Any]]] = {

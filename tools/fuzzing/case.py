@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from steelyard import exceptions
-from steelyard.cli import main
+from steelyard.cli.run import main
 
 OWN: tuple[type[Exception], ...] = (
     exceptions.TableError,

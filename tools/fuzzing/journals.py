@@ -7,8 +7,8 @@ from typing import Any
 
 from fuzzing.case import Case, own_error
 from fuzzing.model_files import ODD, mutate
-from steelyard.experiments.journal import read_journal
-from steelyard.experiments.results import COLUMNS, Results
+from steelyard.lab.journal import read_journal
+from steelyard.lab.results import COLUMNS, Results
 
 
 def attack_journal(case: Case, number: int) -> None:

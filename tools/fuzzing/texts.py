@@ -17,7 +17,7 @@ import pandas as pd
 
 import steelyard as sy
 from fuzzing.case import Case, WrongError, equal, steelyard
-from steelyard.experiments.data import read_dataset
+from steelyard.io.dataset import read_dataset
 
 WORDS = ["Ulm", "Köln", "St. Gallen", "a b", "x,y", 'say "so"', "it's", "two\nlines"]
 MISSING = ["", "NA", "?", "-", "NaN", "NULL", "n.a.", "unknown", "  "]

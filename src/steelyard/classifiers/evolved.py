@@ -24,7 +24,7 @@ from steelyard._common.settings import (
     word,
 )
 from steelyard._common.threads import one_blas_thread
-from steelyard.classifiers.base import StandardNB
+from steelyard.classifiers.base.estimator import StandardNB
 from steelyard.classifiers.weighted import BOUNDS, WeightedNB
 from steelyard.exceptions import ParameterError, warn_user
 from steelyard.fitting import problem

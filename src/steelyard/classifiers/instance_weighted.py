@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from steelyard._common.allowed import FORMS
 from steelyard._common.settings import learned, setting, whole, word
 from steelyard._common.threads import pieces
-from steelyard.classifiers.base import StandardNB
+from steelyard.classifiers.base.estimator import StandardNB
 from steelyard.classifiers.weighted import WeightedNB
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.problem import (
@@ -24,7 +24,7 @@ from steelyard.fitting.problem import (
 )
 from steelyard.fitting.recipe import Recipe
 from steelyard.instances import DiscriminativeWeighting, add_losses, hardest_rows
-from steelyard.model import RowsNeeded
+from steelyard.model.base import RowsNeeded
 from steelyard.model.combined import BoostedModel
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats
 from steelyard._common.settings import NONE, learned, number, part, setting
 from steelyard._common.threads import pieces
-from steelyard.classifiers.base import StandardNB
+from steelyard.classifiers.base.estimator import StandardNB
 from steelyard.classifiers.weighted import WeightedNB
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.problem import (
@@ -30,7 +30,7 @@ from steelyard.instances import (
     resolve_instances,
 )
 from steelyard.kernels import scoring
-from steelyard.model import RowsNeeded
+from steelyard.model.base import RowsNeeded
 from steelyard.model.table_model import spread_table
 from steelyard.model.training import TrainingSet
 from steelyard.solvers import LBFGS, Box, Solution

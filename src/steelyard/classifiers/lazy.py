@@ -16,11 +16,11 @@ from steelyard._common.settings import (
     whole,
     word,
 )
-from steelyard.classifiers.base import StandardNB
+from steelyard.classifiers.base.estimator import StandardNB
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import Recipe
-from steelyard.model import RowsNeeded
+from steelyard.model.base import RowsNeeded
 from steelyard.model.lazy import LocalModel, MatchingModel
 from steelyard.model.training import TrainingSet
 from steelyard.proba.gaussian import least_variance

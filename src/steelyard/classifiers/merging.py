@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.base import clone
 
 from steelyard._common.text import listed
-from steelyard.classifiers.base import BaseNB
 from steelyard.classifiers.base.chunked import LearnsInChunks, refuse_edited
+from steelyard.classifiers.base.estimator import BaseNB
 from steelyard.exceptions import ColumnError, ParameterError, check_fitted
 from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import places_in

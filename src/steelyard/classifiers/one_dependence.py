@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from steelyard._common.settings import learned, number, setting, word
 from steelyard._common.threads import pieces, run, thread_count
-from steelyard.classifiers.base import StandardNB
 from steelyard.classifiers.base.chunked import LearnsInChunks
+from steelyard.classifiers.base.estimator import StandardNB
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import Recipe
 from steelyard.kernels import pairs
-from steelyard.model import RowsNeeded
+from steelyard.model.base import RowsNeeded
 from steelyard.model.combined import ConditionalTable, OneDependenceModel
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet

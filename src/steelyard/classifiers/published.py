@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from steelyard._common.settings import setting
-from steelyard.classifiers.base import DEVICE_SETTING
 from steelyard.classifiers.base.chunked import LearnsInChunks
+from steelyard.classifiers.base.estimator import DEVICE_SETTING
 from steelyard.classifiers.weighted import WeightedNB
-from steelyard.model import RowsNeeded
+from steelyard.model.base import RowsNeeded
 
 __all__ = [
     "AttributeWeightedNB",

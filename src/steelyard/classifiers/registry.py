@@ -17,7 +17,7 @@ from steelyard._common.text import did_you_mean, text_table
 from steelyard.exceptions import ParameterError
 
 if TYPE_CHECKING:
-    from steelyard.classifiers.base import BaseNB
+    from steelyard.classifiers.base.estimator import BaseNB
 
 __all__ = ["DEFAULT", "Method", "MethodTable", "classes", "homes", "method", "methods"]
 
@@ -110,8 +110,8 @@ _FURTHER = {
     "MDLDiscretizer": "steelyard.table.discretizers",
     "Notice": "steelyard.notices",
     "TableEncoder": "steelyard.table.encoder",
-    "compare": "steelyard.experiments.runner",
-    "evaluate": "steelyard.experiments.evaluate",
+    "compare": "steelyard.lab.runner",
+    "evaluate": "steelyard.evaluation.evaluate",
     "has_device": "steelyard.gpu",
     "load": "steelyard.persistence",
     "merge": "steelyard.classifiers.merging",
@@ -208,7 +208,7 @@ def method(name: str, **settings: Any) -> BaseNB:
         return entry.create(**settings)
     if _plain(str(name)) == "svm":
         # A baseline of scikit-learn's, not an entry of the table.
-        baselines = import_module("steelyard.experiments.baselines")
+        baselines = import_module("steelyard.lab.baselines")
         svm: BaseNB = baselines.baseline("SVM", **settings)
         return svm
     known = [entry.acronym for entry in entries()]

@@ -24,7 +24,7 @@ from steelyard._common.settings import (
     whole,
     word,
 )
-from steelyard.classifiers.base import StandardNB
+from steelyard.classifiers.base.estimator import StandardNB
 from steelyard.classifiers.base.selection import (
     FeatureSelector,
     SelectionPath,
@@ -41,7 +41,7 @@ from steelyard.fitting.search.left_out import (
 )
 from steelyard.model.training import TrainingSet
 from steelyard.table.schema import TableSchema
-from steelyard.weighting.filters import with_bins
+from steelyard.weighting.filters.correlation import with_bins
 from steelyard.weighting.filters.information import class_information
 
 __all__ = ["CostSensitiveNB", "ForwardSelectedNB", "SelectiveNB", "attribute_costs"]

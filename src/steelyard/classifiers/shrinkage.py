@@ -39,7 +39,7 @@ from steelyard.fitting.shapes import resolve_shapes
 from steelyard.losses import resolve_loss
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import Encoding, TrainingSet
-from steelyard.notices import Notice, few_pairs_notice, shape_notices
+from steelyard.notices.notice import Notice, few_pairs_notice, shape_notices
 from steelyard.proba.smoothing import Estimation
 from steelyard.table.frames import Table
 from steelyard.table.labels import class_places

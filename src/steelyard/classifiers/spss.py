@@ -23,7 +23,7 @@ from steelyard._common.settings import (
     whole,
     word,
 )
-from steelyard.classifiers.base import BaseNB
+from steelyard.classifiers.base.estimator import BaseNB
 from steelyard.classifiers.base.selection import (
     FeatureSelector,
     SelectionPath,

@@ -24,7 +24,7 @@ from steelyard._common.settings import (
     whole,
     word,
 )
-from steelyard.classifiers.base import DEVICE_SETTING, StandardNB
+from steelyard.classifiers.base.estimator import DEVICE_SETTING, StandardNB
 from steelyard.fitting.problem import Fit, fit_weights
 from steelyard.fitting.recipe import PenaltySetting, Recipe
 from steelyard.instances import (
@@ -34,7 +34,7 @@ from steelyard.instances import (
     resolve_instances,
 )
 from steelyard.losses import LOSSES, Loss, resolve_loss
-from steelyard.model import RowsNeeded
+from steelyard.model.base import RowsNeeded
 from steelyard.model.beside import Uncertainty
 from steelyard.model.training import TrainingSet
 from steelyard.proba.smoothing import Estimation

@@ -18,10 +18,10 @@ from steelyard.exceptions import ParameterError, TableError
 from steelyard.io.paths import find_column
 
 if TYPE_CHECKING:
-    from steelyard.experiments.evaluate import Evaluation
+    from steelyard.evaluation.evaluate import Evaluation
 
     Measured = tuple[dict[str, Any], Evaluation]
-    from steelyard.experiments import Drift
+    from steelyard.monitoring import Drift
 
 _EVALUATE = "measure a method by cross-validation, or a model on a test file"
 _EVALUATE_EXAMPLES = """
@@ -84,7 +84,7 @@ def run_evaluate(arguments: argparse.Namespace) -> None:
 
 
 def _cross_validate(arguments: argparse.Namespace, deciding: Any) -> Measured:
-    from steelyard.experiments.evaluate import evaluate
+    from steelyard.evaluation.evaluate import evaluate
 
     method, clf = make_classifier(arguments)
     data, weights, others = read_training(arguments.data[0], arguments)
@@ -116,7 +116,7 @@ def _cross_validate(arguments: argparse.Namespace, deciding: Any) -> Measured:
 
 
 def _test_model(arguments: argparse.Namespace, deciding: Any) -> Measured:
-    from steelyard.experiments.evaluate import evaluate_chunks
+    from steelyard.evaluation.evaluate import evaluate_chunks
 
     for name in _FOR_TRAINING:
         if getattr(arguments, "settings" if name == "set" else name):
@@ -209,7 +209,7 @@ def _labelled(
 
 def _as_classes(labels: list[Any], classes: Any) -> Any:
     """Return numbers as the ranges that a model has for classes, if it has any."""
-    from steelyard.experiments.data.dataset import cut_as
+    from steelyard.io.dataset import cut_as
 
     known = {*map(str, classes)}
     if all(str(label) in known for label in labels):
@@ -311,7 +311,7 @@ def run_monitor(arguments: argparse.Namespace) -> int:
 
 
 def _compared(clf: Any, target: str | None, arguments: argparse.Namespace) -> Drift:
-    from steelyard.experiments import DriftWatch
+    from steelyard.monitoring import DriftWatch
 
     watch = DriftWatch(clf, psi=arguments.psi, share=arguments.share)
     also = [name for name in (target, arguments.by) if name is not None]

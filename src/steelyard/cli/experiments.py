@@ -67,8 +67,8 @@ def add_compare_options(parser: argparse.ArgumentParser) -> None:
 def run_compare(arguments: argparse.Namespace) -> None:
     """Compare methods, write reports, and print what came out."""
     from steelyard.classifiers.registry import DEFAULT
-    from steelyard.experiments.report.summaries import check_metric
-    from steelyard.experiments.runner import compare, resolve_methods
+    from steelyard.lab.report.summaries import check_metric
+    from steelyard.lab.runner import compare, resolve_methods
 
     for name in _REPORTS:
         output.check_output(getattr(arguments, name), arguments.force)
@@ -100,7 +100,7 @@ def run_compare(arguments: argparse.Namespace) -> None:
 
 def _data_set(name: str, arguments: argparse.Namespace) -> Any:
     """Read a file as all commands do; leave other names to the comparison."""
-    from steelyard.experiments.data import read_dataset
+    from steelyard.io.dataset import read_dataset
 
     if not Path(name).is_file():
         return name
@@ -110,7 +110,7 @@ def _data_set(name: str, arguments: argparse.Namespace) -> Any:
 
 
 def _write_reports(results: Any, arguments: argparse.Namespace) -> None:
-    from steelyard.experiments import report
+    from steelyard.lab import report
 
     shown = options.chosen(arguments, "metric", "control")
     for name in _REPORTS:
@@ -122,7 +122,7 @@ def _write_reports(results: Any, arguments: argparse.Namespace) -> None:
 
 
 def _show_results(results: Any, metric: str, control: str | None) -> None:
-    from steelyard.experiments.report import print_results
+    from steelyard.lab.report.writers import print_results
 
     # A pipe gets the whole text at once.
     text = None if sys.stdout.isatty() else io.StringIO()
@@ -299,8 +299,8 @@ def measure(progress: Callable[[str], None]) -> list[dict[str, Any]]:
     import numpy as np
     from sklearn import datasets
 
-    from steelyard.experiments.evaluate import evaluate
-    from steelyard.experiments.statistics.metrics import log_loss
+    from steelyard.evaluation.evaluate import evaluate
+    from steelyard.evaluation.metrics import log_loss
 
     scores = []
     for data in _DATA:

@@ -81,7 +81,7 @@ def _add_sql(parser: argparse.ArgumentParser) -> Any:
 def run_export(arguments: argparse.Namespace) -> None:
     """Write the file; with a sample, compare, and fail where the engine differs."""
     from steelyard._common.files import atomic_write
-    from steelyard.export import PARTS_ALONE, content_of, format_of
+    from steelyard.export.formats import PARTS_ALONE, content_of, format_of
     from steelyard.export.reading import plan_of
 
     kind = format_of(arguments.output, arguments.format)
@@ -245,7 +245,7 @@ def add_edit_options(parser: argparse.ArgumentParser) -> None:
 @options.command("edit", _EDIT, _EDIT_EXAMPLES, add_edit_options)
 def run_edit(arguments: argparse.Namespace) -> None:
     """Write the changed model, or list the edits of one."""
-    from steelyard.persistence import load
+    from steelyard.persistence.files import load
 
     output.check_output(arguments.output, arguments.force)
     has_work = arguments.undo or arguments.edits or arguments.recalibrate

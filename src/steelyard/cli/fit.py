@@ -20,7 +20,7 @@ from steelyard.cli import inputs, options, output
 from steelyard.cli.inputs import check_kinds, make_classifier, read_training
 from steelyard.cli.output import note
 from steelyard.exceptions import IdentifierWarning
-from steelyard.notices import arranged, in_lines, no_error_notice
+from steelyard.notices.notice import arranged, in_lines, no_error_notice
 from steelyard.table.dates import dates_in
 
 _FOLDS, _SEED = 5, 1
@@ -239,7 +239,7 @@ def _cross_validated(
     """
     import numpy as np
 
-    from steelyard.experiments.evaluate import Evaluation, cross_validated
+    from steelyard.evaluation.evaluate import Evaluation, cross_validated
 
     n_rows = min(len(data), _MOST_ROWS)
     if seconds * _FOLDS * n_rows / len(data) > _MOST_SECONDS:

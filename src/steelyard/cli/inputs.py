@@ -26,7 +26,7 @@ from steelyard.table.dates import date_of_part
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from steelyard.experiments.data import DataSet
+    from steelyard.io.dataset import DataSet
     from steelyard.io.kinds import Recast
     from steelyard.io.reader import Reader
     from steelyard.io.scanning import Scan
@@ -38,7 +38,7 @@ def read_training(
     path: str, arguments: argparse.Namespace
 ) -> tuple[DataSet, NDArray[Any] | None, Any]:
     """Read a file: the columns to learn from with labels, weights, other columns."""
-    from steelyard.experiments.data import read_dataset
+    from steelyard.io.dataset import read_dataset
 
     check_kinds(arguments)
     data = read_dataset(
@@ -173,7 +173,7 @@ def check_model_file(path: str) -> None:
 
 def load_model(path: str) -> Any:
     """Read a model file whose columns have names."""
-    from steelyard.persistence import load_fitted
+    from steelyard.persistence.files import load_fitted
 
     check_model_file(path)
     try:
@@ -273,7 +273,7 @@ def _expected(schema: Any, names: Sequence[str]) -> dict[str, str]:
 def _check_lacking(expected: Iterable[str], also: list[str], reader: Reader) -> None:
     lacking = [name for name in expected if name not in reader.names]
     if len(lacking) > 1:
-        from steelyard.notices import column_notices
+        from steelyard.notices.notice import column_notices
 
         notices, _ = column_notices(reader.names, lacking, "")
         renamed = [str(n) for n in notices if n.kind == "renamed-column"]
@@ -377,8 +377,8 @@ def _size_in_memory(path: str, format: str | None) -> int:
 
 def open_rows(arguments: argparse.Namespace) -> tuple[Scan, Recast]:
     """Open the files to learn from, chunk by chunk."""
-    from steelyard.experiments.data.dataset import open_table
     from steelyard.io.chunks import MOST_ROWS
+    from steelyard.io.dataset import open_table
     from steelyard.io.scanning import Scan
 
     if arguments.bins is not None:

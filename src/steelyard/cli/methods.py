@@ -69,7 +69,7 @@ def add_shell_option(parser: argparse.ArgumentParser) -> None:
 def run_completion(arguments: argparse.Namespace) -> None:
     """Print the script."""
     # The program consists of its commands, of which this is one.
-    from steelyard.cli import build_parser
+    from steelyard.cli.run import build_parser
 
     print(script(arguments.shell, build_parser()))
 

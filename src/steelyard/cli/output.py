@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard._common.files import replacing
 from steelyard.exceptions import ParameterError
-from steelyard.notices import Notice, in_one_line
+from steelyard.notices.notice import Notice, in_one_line
 
 if TYPE_CHECKING:
     from rich.console import Console

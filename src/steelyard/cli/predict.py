@@ -17,7 +17,7 @@ from steelyard._common.text import listed, safe_cells
 from steelyard.cli import options, output
 from steelyard.cli.inputs import load_model, rows_for
 from steelyard.cli.quick import quick_predictions
-from steelyard.notices import Notice
+from steelyard.notices.notice import Notice
 
 ABOUT = "predict classes and probabilities of the rows of a file"
 EXAMPLES = """

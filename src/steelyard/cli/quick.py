@@ -19,7 +19,7 @@ from steelyard.io.dialect import HEAD, USUAL, asked_dialect, find_dialect
 from steelyard.io.lines import CsvLines
 from steelyard.io.numbers import read_numbers
 from steelyard.io.paths import TEXT, find_files
-from steelyard.notices import ColumnCheck, Notice, all_notices, column_checks
+from steelyard.notices.notice import ColumnCheck, Notice, all_notices, column_checks
 
 if TYPE_CHECKING:
     from steelyard.export.scorer import Scorer
@@ -102,7 +102,7 @@ def _scorer(path: str) -> tuple[Scorer, dict[str, Any], list[ColumnCheck]]:
     was read, and what is known of the columns, which new cells are compared with.
     """
     from steelyard.export.reading import scorer_of_model
-    from steelyard.persistence import read
+    from steelyard.persistence.files import read
 
     checked = read(path)
     model, classes = checked.model, checked.classes

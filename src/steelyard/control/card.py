@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints
-from steelyard.classifiers.after_fit import FittedNB
+from steelyard.classifiers.fitted import FittedNB
 from steelyard.model.beside import Edit
 from steelyard.model.table_model import NBModel
 

@@ -17,7 +17,7 @@ from steelyard.explain.views import (
     typical_numbers,
     views_of,
 )
-from steelyard.model import Model
+from steelyard.model.base import Model
 from steelyard.model.table_model import NBModel
 from steelyard.proba.counts import Counts
 from steelyard.table.by_schema import bins_of, encode_numbers

@@ -28,8 +28,8 @@ from steelyard._common.text import (
 )
 from steelyard.control.card import Card, CardRow, Scorecard
 from steelyard.exceptions import ParameterError
-from steelyard.export import FORMATS as PLAN_FORMATS
-from steelyard.export import content_of
+from steelyard.export.formats import FORMATS as PLAN_FORMATS
+from steelyard.export.formats import content_of
 
 FORMATS = ("html", "xlsx", "csv", "md")
 

@@ -22,7 +22,7 @@ from steelyard.explain.views import (
     typical_numbers,
     views_of,
 )
-from steelyard.model import TwoArrays
+from steelyard.model.base import TwoArrays
 from steelyard.table.summary.whole_column import NumberRange
 
 

@@ -37,13 +37,13 @@ from steelyard.explain.views import (
     two_classes,
     views_of,
 )
-from steelyard.model import Model
+from steelyard.model.base import Model
 from steelyard.model.beside import LEVEL, half_width
 from steelyard.table.frames import as_table
 from steelyard.table.summary.whole_column import NumberRange
 
 if TYPE_CHECKING:
-    from steelyard.classifiers.base import BaseNB
+    from steelyard.classifiers.base.estimator import BaseNB
 
 
 @dataclass(frozen=True, repr=False)

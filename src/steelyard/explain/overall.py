@@ -29,14 +29,14 @@ from steelyard.explain.views import (
     model_of,
     views_of,
 )
-from steelyard.model import Model
+from steelyard.model.base import Model
 from steelyard.model.beside import Edit, Uncertainty
 from steelyard.model.table_model import NBModel
 from steelyard.proba.counts import Counts
 from steelyard.table.summary.whole_column import NumberRange
 
 if TYPE_CHECKING:
-    from steelyard.classifiers.base import BaseNB
+    from steelyard.classifiers.base.estimator import BaseNB
 
 _WEIGHTS = (
     *("attribute_weights_", "class_attribute_weights_", "value_weights_"),

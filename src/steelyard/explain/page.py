@@ -39,16 +39,16 @@ from steelyard.explain.views import in_words, model_of, views_of
 from steelyard.export.plan import node_data
 from steelyard.export.reading import plan_of
 from steelyard.export.source import is_large, json_plan, scoring_script
-from steelyard.model import Model
+from steelyard.model.base import Model
 from steelyard.model.beside import Edit
-from steelyard.notices import in_lines
+from steelyard.notices.notice import in_lines
 from steelyard.proba.counts import Counts
 from steelyard.table.frames import as_table
 from steelyard.table.labels import known_labels, labels_of_rows
 from steelyard.table.schema import TableSchema
 
 if TYPE_CHECKING:
-    from steelyard.classifiers.base import BaseNB
+    from steelyard.classifiers.base.estimator import BaseNB
 
 # Kinds of models whose posterior the page's script computes.
 _KINDS = ("sum", "mixture", "pairs")

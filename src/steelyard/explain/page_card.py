@@ -25,7 +25,7 @@ from steelyard.model.table_model import NBModel
 from steelyard.table.summary.whole_column import NumberRange
 
 if TYPE_CHECKING:
-    from steelyard.classifiers.base import BaseNB
+    from steelyard.classifiers.base.estimator import BaseNB
 
 # What a card may say, and of which type it is.
 _CARD: dict[str, Any] = {

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.text import as_plain, did_you_mean
 from steelyard.exceptions import ParameterError, check_fitted
-from steelyard.model import Model, softmax
+from steelyard.model.base import Model, softmax
 from steelyard.model.table_model import NBModel, centred_model
 from steelyard.table.by_schema import on_grid
 from steelyard.table.schema import FeatureSchema, Side, TableSchema

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from steelyard._common.arrays import Floats
 from steelyard._common.text import text_table
-from steelyard.classifiers.base import BaseNB
+from steelyard.classifiers.base.estimator import BaseNB
 from steelyard.exceptions import IdentifierWarning, ParameterError, TableError
 from steelyard.explain.overall import learned_weights
 from steelyard.explain.views import PlainData

@@ -4,23 +4,13 @@ Names are loaded when they are first used: a scorer in a service needs the stand
 library alone.
 """
 
-from __future__ import annotations
-
-import inspect
-from collections.abc import Callable
-from importlib import import_module
-from os import PathLike
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from steelyard._common import names_of
-from steelyard._common.files import atomic_write
-from steelyard._common.text import did_you_mean
-from steelyard.exceptions import ParameterError
 
 if TYPE_CHECKING:
-    from steelyard.classifiers.base import BaseNB
     from steelyard.export.converters import *  # noqa: F403
+    from steelyard.export.formats import *  # noqa: F403
     from steelyard.export.onnx import *  # noqa: F403
     from steelyard.export.plan import *  # noqa: F403
     from steelyard.export.pmml import *  # noqa: F403
@@ -29,99 +19,10 @@ if TYPE_CHECKING:
     from steelyard.export.source import *  # noqa: F403
     from steelyard.export.sql import *  # noqa: F403
 
-
-# Module and function of every format.
-_WRITERS = {
-    "sql": ("sql", "to_sql"),
-    "onnx": ("onnx", "to_onnx"),
-    "pmml": ("pmml", "to_pmml"),
-    "js": ("source", "to_javascript"),
-    "py": ("source", "to_python"),
-}
-FORMATS = tuple(_WRITERS)
-
-PARTS_ALONE = ("onnx", "pmml")
-"""Formats without functions of dates: a table for them has days and parts."""
-
-
-def write(
-    clf: BaseNB,
-    path: str | PathLike[str],
-    format: str | None = None,
-    **options: Any,
-) -> None:
-    """Write a classifier for other programs, whole or not at all.
-
-    Parameters
-    ----------
-    clf : BaseNB
-        A fitted classifier.
-    path : str or path-like
-        Where to write. An existing file is replaced in one step.
-    format : {"sql", "onnx", "pmml", "js", "py"}, default=None
-        What to write; by default what the name of the file ends with.
-    **options
-        Options of the format, such as ``dialect`` of SQL.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib, steelyard as sy
-    >>> clf = sy.NaiveBayes().fit([["a"], ["b"]] * 5, ["no", "yes"] * 5)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = pathlib.Path(folder) / "model.sql"
-    ...     write(clf, file, dialect="sqlite", table="answers")
-    ...     "answers" in file.read_text(encoding="utf-8")
-    True
-    """
-    kind = format_of(path, format)
-    atomic_write(path, content_of(clf, kind, **options))
-
-
-def format_of(path: str | PathLike[str], format: str | None = None) -> str:
-    """Return the format of a file, by its name where none is given."""
-    kind = Path(path).suffix.lower().lstrip(".") if format is None else format
-    if kind in _WRITERS:
-        return kind
-    if format is None:
-        raise ParameterError(
-            f"The ending of {str(path)!r} tells no format. End it with one of "
-            f"{', '.join(f'.{name}' for name in FORMATS)}, or set `format`."
-        )
-    raise ParameterError(
-        f"There is no format {format!r}.{did_you_mean(format, FORMATS)} Known: "
-        f"{', '.join(FORMATS)}."
-    )
-
-
-def content_of(clf: BaseNB, kind: str, **options: Any) -> bytes:
-    """Return the bytes of a file of some format."""
-    writer = writer_of(kind)
-    known = list(inspect.signature(writer).parameters)[1:]
-    for name in options:
-        if name not in known:
-            has = f"It has {', '.join(known)}." if known else "It has none."
-            raise ParameterError(
-                f"The format {kind!r} has no option {name!r}."
-                f"{did_you_mean(name, known)} {has}"
-            )
-    made = writer(clf, **options)
-    if isinstance(made, str):
-        return made.encode("utf-8")
-    return made if isinstance(made, bytes) else made.SerializeToString()
-
-
-def writer_of(kind: str) -> Callable[..., Any]:
-    """Return the function that writes a format."""
-    module, function = _WRITERS[kind]
-    writer: Callable[..., Any] = getattr(
-        import_module(f"steelyard.export.{module}"), function
-    )
-    return writer
-
-
 __getattr__, __all__ = names_of(
     "steelyard.export",
     converters="register_skl2onnx",
+    formats="write",
     onnx="to_onnx",
     plan="Plan",
     pmml="to_pmml",
@@ -130,4 +31,3 @@ __getattr__, __all__ = names_of(
     source="to_javascript to_python",
     sql="to_sql",
 )
-__all__ += ["write"]

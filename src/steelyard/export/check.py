@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steelyard.exceptions import ParameterError
-from steelyard.export import PARTS_ALONE, content_of
+from steelyard.export.formats import PARTS_ALONE, content_of
 from steelyard.export.inputs_onnx import NUMBER_TYPES, entering, gaps_that_count
 from steelyard.export.plan import Plan
 from steelyard.export.reading import plan_of
@@ -30,7 +30,7 @@ from steelyard.export.sql_dialect import DIALECTS, dialect_of
 from steelyard.table.frames import as_table
 
 if TYPE_CHECKING:
-    from steelyard.classifiers.base import BaseNB
+    from steelyard.classifiers.base.estimator import BaseNB
 
 # What all engines keep to.
 _TOLERANCE = 1e-12

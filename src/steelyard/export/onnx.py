@@ -35,7 +35,7 @@ from steelyard.export.plan import (
 from steelyard.export.reading import plan_of
 
 if TYPE_CHECKING:
-    from steelyard.classifiers.base import BaseNB
+    from steelyard.classifiers.base.estimator import BaseNB
 
 OPSETS = (("", 18), ("ai.onnx.ml", 2))
 _IR_VERSION = 8  # of the same age as the operators

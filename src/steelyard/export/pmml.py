@@ -33,7 +33,7 @@ from steelyard.export.plan import (
 from steelyard.export.reading import plan_of
 
 if TYPE_CHECKING:
-    from steelyard.classifiers.base import BaseNB
+    from steelyard.classifiers.base.estimator import BaseNB
 
 Element = ElementTree.Element
 

@@ -39,7 +39,7 @@ from steelyard.table.dates import dates_in
 from steelyard.table.schema import FeatureSchema, Side, TableSchema
 
 if TYPE_CHECKING:
-    from steelyard.classifiers.base import BaseNB
+    from steelyard.classifiers.base.estimator import BaseNB
 
 # Sums of two or three numbers, in units of their last digits and below one.
 _ROUNDING = 1e-15

@@ -24,7 +24,7 @@ from steelyard.export.plan import (
 from steelyard.export.reading import plan_of
 
 if TYPE_CHECKING:
-    from steelyard.classifiers.base import BaseNB
+    from steelyard.classifiers.base.estimator import BaseNB
 
 # Beyond it JavaScript does not tell whole numbers apart.
 _EXACT = 2**53

@@ -21,7 +21,7 @@ from steelyard.export.sql_dialect import DIALECTS, Dialect, dialect_of
 from steelyard.export.statement import Statement, wrapped
 
 if TYPE_CHECKING:
-    from steelyard.classifiers.base import BaseNB
+    from steelyard.classifiers.base.estimator import BaseNB
 
 
 def to_sql(

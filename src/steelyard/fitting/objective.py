@@ -12,13 +12,7 @@ from steelyard._common.arrays import Floats, Ints, Labels
 from steelyard.fitting.recipe import Penalty
 from steelyard.fitting.rows import Passes
 from steelyard.losses import Loss, residual_term
-from steelyard.model import (
-    Curvature,
-    one_hot,
-    softmax,
-    softmax_jacobian,
-    weighted,
-)
+from steelyard.model.base import Curvature, one_hot, softmax, softmax_jacobian, weighted
 from steelyard.table.codes import FeatureTable
 from steelyard.weighting import LogProbs, MixtureWeighting, Weighting
 

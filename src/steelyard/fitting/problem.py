@@ -20,7 +20,7 @@ from steelyard.fitting.rows import prepare_rows
 from steelyard.fitting.shapes import Shapes, shapes_of, turning_solution
 from steelyard.instances import Learned
 from steelyard.losses import Loss
-from steelyard.model import Model, softmax
+from steelyard.model.base import Model, softmax
 from steelyard.model.combined import MixtureModel, PairwiseModel
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet

@@ -15,7 +15,7 @@ from steelyard.exceptions import ParameterError
 from steelyard.instances import InstanceWeighting
 from steelyard.io import as_source
 from steelyard.losses import LogLoss, Loss
-from steelyard.model import RowsNeeded, most_needed
+from steelyard.model.base import RowsNeeded, most_needed
 from steelyard.model.streamed import encode_source
 from steelyard.model.training import Preparation, TrainingSet, encode_table
 from steelyard.solvers import Box
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _ELSEWHERE = {
     "dask": "steelyard.scale.dask",
     "spark": "steelyard.scale.spark",
-    "device": "steelyard.gpu",
+    "device": "steelyard.gpu.devices",
 }
 
 DEVICE = matching(

@@ -16,19 +16,17 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats, Ints, is_on_device
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.fitting.recipe import Recipe, RowsHere
-from steelyard.gpu import use_device
 from steelyard.gpu.device_codes import ColumnPairs, DeviceCodes, bytes_to_device, padded
 from steelyard.gpu.device_counts import DeviceNumbers, histograms
 from steelyard.gpu.device_place import ArrayPlace, check_room
-from steelyard.kernels.cuda import (
+from steelyard.gpu.devices import use_device
+from steelyard.kernels.cuda import gathering, passes, scattering
+from steelyard.kernels.cuda.launching import (
     blocks_for,
     copies_for,
     empty,
-    gathering,
     launch,
     most_shared,
-    passes,
-    scattering,
     threads_for,
     to_device,
     zeros,

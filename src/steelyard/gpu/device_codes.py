@@ -13,13 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints
-from steelyard.kernels.cuda import (
-    blocks_for,
-    launch,
-    scattering,
-    to_device,
-    zeros,
-)
+from steelyard.kernels.cuda import scattering
+from steelyard.kernels.cuda.launching import blocks_for, launch, to_device, zeros
 from steelyard.table.codes import Codes
 from steelyard.table.packing import Packing
 from steelyard.table.schema import TableSchema

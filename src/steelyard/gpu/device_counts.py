@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats, Ints
 from steelyard.fitting.rows import PackedRows
 from steelyard.gpu.device_codes import ColumnPairs, DeviceCodes, padded, taken
-from steelyard.kernels.cuda import (
+from steelyard.kernels.cuda import gathering, scattering
+from steelyard.kernels.cuda.launching import (
     FEW_THREADS,
     blocks_for,
-    gathering,
     launch,
     most_shared,
-    scattering,
     to_device,
     zeros,
 )

@@ -19,8 +19,8 @@ from steelyard.gpu.device_codes import (
 )
 from steelyard.gpu.device_counts import DeviceWeights, count_on_device
 from steelyard.gpu.device_rows import DeviceRows
-from steelyard.kernels.cuda import zeros
-from steelyard.model import HERE, RowPlace
+from steelyard.kernels.cuda.launching import zeros
+from steelyard.model.base import HERE, RowPlace
 from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts
 from steelyard.table.codes import CodeBlock, Codes

@@ -13,7 +13,8 @@ from steelyard.exceptions import ParameterError
 from steelyard.fitting.block import effect_of_odds
 from steelyard.gpu.device_codes import padded
 from steelyard.gpu.device_counts import JointRows
-from steelyard.kernels.cuda import (
+from steelyard.kernels.cuda import passes
+from steelyard.kernels.cuda.launching import (
     FEW_THREADS,
     THREADS,
     blocks_for,
@@ -22,7 +23,6 @@ from steelyard.kernels.cuda import (
     fill,
     launch,
     most_shared,
-    passes,
     threads_for,
     to_device,
     zeros,

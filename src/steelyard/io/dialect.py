@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from steelyard.exceptions import ParameterError
-from steelyard.io.top import MOST_ROWS, Top, read_top
+from steelyard.io.preamble import MOST_ROWS, Top, read_top
 
 MISSING_VALUES = ("NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "<NA>", "?")
 """Cells that are missing in every column, besides empty ones."""

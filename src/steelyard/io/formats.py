@@ -20,9 +20,9 @@ from steelyard.io.dates import date_note, read_date
 from steelyard.io.dialect import CsvDialect, codec_of
 from steelyard.io.numbers import ANY_UNIT, ColumnTally, code_note, read_numbers
 from steelyard.io.paths import File, packing_of
+from steelyard.io.preamble import Top, first_names
 from steelyard.io.reader import Reader
 from steelyard.io.streams import as_arrow
-from steelyard.io.top import Top, first_names
 
 if TYPE_CHECKING:
     import pandas

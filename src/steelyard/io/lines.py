@@ -25,7 +25,7 @@ from steelyard.io.dialect import (
     top_of,
 )
 from steelyard.io.paths import DAMAGED, File, check_distinct
-from steelyard.io.top import Top
+from steelyard.io.preamble import Top
 
 LARGEST_CELL = 2**22
 

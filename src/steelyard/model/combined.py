@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces, run, thread_count
 from steelyard.kernels import scoring
-from steelyard.model import (
+from steelyard.model.base import (
     MeanTerms,
     Model,
     ModelPart,

@@ -14,7 +14,7 @@ from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import run, thread_count
 from steelyard.kernels import lazy as kernels
 from steelyard.kernels import pairs
-from steelyard.model import ScoredModel, TwoArrays
+from steelyard.model.base import ScoredModel, TwoArrays
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
 

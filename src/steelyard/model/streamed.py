@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.files import WorkFolder
 from steelyard.exceptions import ColumnError, TableError
-from steelyard.model import RowsNeeded
+from steelyard.model.base import RowsNeeded
 from steelyard.model.training import Preparation, TrainingSet
 from steelyard.proba.counts import Counts, Moments, count
 from steelyard.table.codes import MEMORY, Codes, Workspace

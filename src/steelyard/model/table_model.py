@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.kernels import scoring
-from steelyard.model import MeanTerms, Model, SomeClasses, TwoArrays, softmax
+from steelyard.model.base import MeanTerms, Model, SomeClasses, TwoArrays, softmax
 from steelyard.proba.counts import Counts
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.by_schema import on_grid

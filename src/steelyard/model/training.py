@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces
 from steelyard.exceptions import ParameterError
-from steelyard.model import HERE, RowPlace
+from steelyard.model.base import HERE, RowPlace
 from steelyard.model.table_model import NBModel
 from steelyard.proba.counts import Counts
 from steelyard.proba.smoothing import Estimation

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from steelyard._common.allowed import HASH_BYTES, MOST_HASHES
 from steelyard._common.text import listed
 from steelyard.exceptions import ColumnError
-from steelyard.notices import (
+from steelyard.notices.notice import (
     ColumnCheck,
     Notice,
     all_notices,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from steelyard.notices import Notice
     from steelyard.notices.check import RowHashes
+    from steelyard.notices.notice import Notice
     from steelyard.table.summary.whole_column import NumberRange
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from steelyard._common.arrays import Ints
 from steelyard._common.text import listed
 from steelyard.model.training import SAMPLE, TrainingSet
-from steelyard.notices import Notice, arranged, rows_have
 from steelyard.notices.check import RowHashes, row_hashes, sketch_of
+from steelyard.notices.notice import Notice, arranged, rows_have
 from steelyard.notices.training_look import (
     FEW,
     LEAVE_OUT,

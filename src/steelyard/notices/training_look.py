@@ -14,7 +14,7 @@ from steelyard._common.arrays import Floats, Ints
 from steelyard._common.one_cell import DATE_TEXT, number_in
 from steelyard._common.text import listed
 from steelyard.model.training import SAMPLE, TrainingSet
-from steelyard.notices import Notice
+from steelyard.notices.notice import Notice
 from steelyard.proba.counts import Counts
 from steelyard.table.codes import FeatureTable
 from steelyard.table.dates import dates_in

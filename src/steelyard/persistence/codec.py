@@ -63,11 +63,13 @@ class Sizes:
 
     @cached_property
     def _lengths(self) -> dict[str, int]:
+        # Counted in plain Python: reading a file loads nothing but the standard library.
+        n_coded = sum(feature.is_coded for feature in self.schema.features)
         return {
             "k": len(self.classes),
             "d": len(self.schema),
-            "e": len(self.schema.coded),
-            "g": len(self.schema.gaussian),
+            "e": n_coded,
+            "g": len(self.schema) - n_coded,
             "v": self.schema.n_codes,
             "n": self.n,
             "p": self.n,

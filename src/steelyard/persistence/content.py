@@ -12,21 +12,21 @@ import numpy as np
 import steelyard
 from steelyard._common.settings import Declared, DeclaredPart
 from steelyard.classifiers import registry
-from steelyard.classifiers.base import BaseNB
+from steelyard.classifiers.base.estimator import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.instances import INSTANCES
 from steelyard.losses import LOSSES
 from steelyard.notices.record import TrainingRecord
-from steelyard.persistence import read_content
 from steelyard.persistence.codec import Sizes, build_fields
 from steelyard.persistence.declarations import Catalogue, Declaration, changes_of
+from steelyard.persistence.files import read_content
 from steelyard.persistence.fitted import ATTRIBUTES
 from steelyard.persistence.models import build_model, describe_model
 from steelyard.persistence.reader import InvalidContentError, tagged_number
 from steelyard.persistence.table import describe_classes, describe_schema
 from steelyard.proba.smoothing import SMOOTHINGS
 from steelyard.solvers import LBFGS, Fixed, Newton, SpectralGradient
-from steelyard.table.discretizers import CLASSES as DISCRETIZERS
+from steelyard.table.discretizers.unsupervised import CLASSES as DISCRETIZERS
 from steelyard.weighting import WEIGHTINGS
 
 # What a file says of every classifier in a place of its own.

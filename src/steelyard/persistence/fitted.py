@@ -10,7 +10,7 @@ from typing import Any
 from steelyard._common import np
 from steelyard._common.allowed import SEARCH_ENDS
 from steelyard.io.dates import ORDERS
-from steelyard.notices import Notice
+from steelyard.notices.notice import Notice
 from steelyard.persistence import codec
 from steelyard.persistence.codec import (
     LARGEST_NUMBER,

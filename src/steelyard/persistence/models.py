@@ -27,7 +27,7 @@ from steelyard.persistence.reader import ObjectReader, ReadNumbers, float_list
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from steelyard.model import Model
+    from steelyard.model.base import Model
 
 # The smallest deviation whose inverse does not overflow.
 _MIN_DEVIATION = 1e-307

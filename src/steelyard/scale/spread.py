@@ -22,7 +22,7 @@ from steelyard.exceptions import TableError
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.rows import PackedRows, Passes, join_rows
 from steelyard.losses import Loss
-from steelyard.model import RowPlace, RowsNeeded
+from steelyard.model.base import RowPlace, RowsNeeded
 from steelyard.model.streamed import Coding
 from steelyard.model.training import Preparation, TrainingSet
 from steelyard.proba.gaussian import GaussianTable

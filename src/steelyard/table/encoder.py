@@ -41,7 +41,7 @@ from steelyard.table.by_schema import (
 )
 from steelyard.table.codes import BlockBuilder, Codes, EncodedView
 from steelyard.table.columns import TableColumn
-from steelyard.table.discretizers import Discretizer
+from steelyard.table.discretizers.base import Discretizer
 from steelyard.table.frames import Table, as_table
 from steelyard.table.labels import encode_labels, training_rows
 from steelyard.table.schema import FeatureSchema, TableSchema

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from steelyard._common.arrays import Floats, Ints
-from steelyard.table.discretizers import EqualFrequencyDiscretizer
+from steelyard.table.discretizers.unsupervised import EqualFrequencyDiscretizer
 from steelyard.table.schema import FeatureSchema, Side, TableSchema
 
 # Finest bins of a column with several resolutions: most of their numbers divide it.

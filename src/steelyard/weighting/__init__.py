@@ -14,7 +14,7 @@ from steelyard.weighting.attribute import (
     ValueWeighting,
 )
 from steelyard.weighting.base import Effect, LogProbs, Start, Weighting
-from steelyard.weighting.filters import (
+from steelyard.weighting.filters.correlation import (
     AUCWeighting,
     CorrelationWeighting,
     FilterWeighting,

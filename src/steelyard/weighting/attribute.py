@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from steelyard._common.arrays import Floats, Ints
-from steelyard.model import Curvature
+from steelyard.model.base import Curvature
 from steelyard.weighting.base import Effect, LogProbs, Weighting
 
 

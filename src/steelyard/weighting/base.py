@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, vstack
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.settings import FLAG, DeclaredPart, setting
 from steelyard.exceptions import ParameterError
-from steelyard.model import Curvature, RowsNeeded
+from steelyard.model.base import Curvature, RowsNeeded
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable
 from steelyard.table.codes import FeatureTable

@@ -22,7 +22,7 @@ def fitted(request):
     if request.param == "credit-g":
         if not DATA:
             pytest.skip("STEELYARD_DATA names no folder of data sets")
-        from steelyard.experiments.data import load_dataset
+        from steelyard.lab.data.datasets import load_dataset
 
         data = load_dataset("credit-g", DATA)
         X, y = data.table, data.target

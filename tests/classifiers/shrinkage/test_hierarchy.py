@@ -16,7 +16,7 @@ from steelyard.fitting.default.preconditioner import (
     single_units,
 )
 from steelyard.losses import LOSSES
-from steelyard.model import softmax
+from steelyard.model.base import softmax
 from steelyard.solvers import Metric
 from steelyard.weighting import HierarchicalWeighting
 

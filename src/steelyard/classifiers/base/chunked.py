@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, is_elsewhere
-from steelyard.classifiers.base import StandardNB
+from steelyard.classifiers.base.estimator import StandardNB
 from steelyard.classifiers.base.prior import new_prior
 from steelyard.exceptions import ParameterError, TableError, check_fitted, warn_user
 from steelyard.fitting.recipe import Recipe

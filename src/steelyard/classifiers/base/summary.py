@@ -10,7 +10,7 @@ from steelyard._common.threads import one_blas_thread
 from steelyard.fitting.problem import Fit
 from steelyard.model.table_model import held_out_ranges, sampled_ranges
 from steelyard.model.training import TrainingSet
-from steelyard.notices import Notice, arranged
+from steelyard.notices.notice import Notice, arranged
 from steelyard.notices.record import LazySummary, RowSummary
 from steelyard.notices.training import notices_at_fit
 from steelyard.proba.counts import Counts

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard.fitting.problem import Problem
-from steelyard.model import softmax
+from steelyard.model.base import softmax
 from steelyard.table.schema import FeatureSchema
 from steelyard.weighting import HierarchicalWeighting
 

@@ -26,7 +26,7 @@ from sklearn.utils import check_random_state
 from steelyard._common.allowed import LEAST_OF_WIDE, MOST_KEPT, MOST_KEPT_CELLS
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces
-from steelyard.model import RowPlace
+from steelyard.model.base import RowPlace
 from steelyard.model.training import TrainingSet, encode_table
 from steelyard.proba.counts import Counts, count, rows_in
 from steelyard.table.by_schema import ColumnCells

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard.fitting.objective import Objective, Sample
-from steelyard.model import softmax
+from steelyard.model.base import softmax
 from steelyard.solvers import Box, Cone, Metric, Units
 from steelyard.table.codes import FeatureTable
 from steelyard.weighting import Effect, HierarchicalWeighting, LogProbs, Weighting

@@ -16,7 +16,7 @@ import math
 import numpy as np
 from numba import cuda, float64
 
-from steelyard.kernels.cuda import byte, kernel_of
+from steelyard.kernels.cuda.launching import byte, kernel_of
 from steelyard.kernels.scoring import _FARTHEST, _ROOT_HALF
 
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numba import cuda, float64, uint32
 
-from steelyard.kernels.cuda import (
+from steelyard.kernels.cuda.launching import (
     add_fixed,
     add_four,
     byte,

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numba import cuda, uint32
 
-from steelyard.kernels.cuda import add_fixed, byte, kernel_of, to_units, whole
+from steelyard.kernels.cuda.launching import add_fixed, byte, kernel_of, to_units, whole
 
 
 @cuda.jit

@@ -292,7 +292,7 @@ class MDLDiscretizer(Discretizer):
     --------
     >>> import numpy as np
     >>> from sklearn.datasets import load_iris
-    >>> from steelyard.table.discretizers import MDLDiscretizer
+    >>> from steelyard.table.discretizers.base import MDLDiscretizer
     >>> X, y = load_iris(return_X_y=True)
     >>> discretizer = MDLDiscretizer().fit(X, y)
     >>> [edges.round(2).tolist() for edges in discretizer.edges_]

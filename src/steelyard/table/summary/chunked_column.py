@@ -11,7 +11,7 @@ import numpy as np
 from steelyard._common.arrays import Floats, Ints
 from steelyard.exceptions import ColumnError
 from steelyard.table.by_schema import bins_of
-from steelyard.table.discretizers import Discretizer
+from steelyard.table.discretizers.base import Discretizer
 from steelyard.table.factors import EXACT, CellKind, Factor, is_missing
 from steelyard.table.schema import FeatureSchema
 from steelyard.table.summary.number_cells import (

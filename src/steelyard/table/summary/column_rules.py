@@ -17,11 +17,10 @@ from steelyard._common.allowed import LEAST_STEP
 from steelyard._common.arrays import Floats
 from steelyard._common.text import did_you_mean
 from steelyard.exceptions import ParameterError
-from steelyard.table.discretizers import (
-    Discretizer,
+from steelyard.table.discretizers.base import Discretizer, MDLDiscretizer
+from steelyard.table.discretizers.unsupervised import (
     EqualFrequencyDiscretizer,
     EqualWidthDiscretizer,
-    MDLDiscretizer,
 )
 from steelyard.table.factors import CellKind
 from steelyard.table.schema import FeatureSchema, Kind, sort_values

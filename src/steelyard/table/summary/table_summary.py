@@ -16,7 +16,7 @@ from steelyard._common.threads import run, thread_count
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.table.columns import TableColumn
 from steelyard.table.dates import is_idle
-from steelyard.table.discretizers import Discretizer
+from steelyard.table.discretizers.base import Discretizer
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import Table
 from steelyard.table.labels import (

@@ -21,7 +21,7 @@ from steelyard.table.columns import TableColumn
 from steelyard.table.schema import FeatureSchema, sort_values
 
 if TYPE_CHECKING:
-    from steelyard.table.discretizers import Discretizer
+    from steelyard.table.discretizers.base import Discretizer
 
 
 Ends = tuple[float, float]

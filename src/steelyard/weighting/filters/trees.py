@@ -20,10 +20,10 @@ from steelyard._common.settings import (
     word,
 )
 from steelyard._common.threads import pieces, run, thread_count
-from steelyard.model import RowsNeeded
+from steelyard.model.base import RowsNeeded
 from steelyard.model.training import TrainingSet
 from steelyard.table.schema import FeatureSchema
-from steelyard.weighting.filters import FilterWeighting
+from steelyard.weighting.filters.correlation import FilterWeighting
 
 # So many rows are drawn one by one; how often each of the rows is among more of them
 # is drawn at once.

@@ -1,0 +1,189 @@
+"""Running a command: the parser, and what becomes of errors."""
+
+from __future__ import annotations
+
+import _thread
+import argparse
+import contextlib
+import gc
+import json
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import Any
+
+from steelyard._common import progress
+from steelyard.cli.options import COMMANDS, Command, Parser
+from steelyard.cli.output import in_options, refuse_own_input, show_notes
+
+__all__ = ["main"]
+
+for _file in "fit predict evaluate explain export methods experiments".split():
+    import_module(f"steelyard.cli.{_file}")
+
+# In the order in which a newcomer needs them.
+NAMES = "fit predict evaluate explain export scorecard edit monitor methods compare "
+NAMES += "reproduce demo completion"
+
+_EXAMPLES = """\
+examples:
+  steelyard demo
+  steelyard fit data.csv --target class -o model.json
+  steelyard predict model.json new.csv -o out.csv
+  steelyard explain model.json --html model.html
+  steelyard COMMAND --help
+"""
+
+_EXTRAS = {"matplotlib": "plot", "onnx": "onnx"}
+_EXTRAS |= {"openpyxl": "formats", "pyreadstat": "formats"}
+_FOR_PROGRAMMERS = (
+    DeprecationWarning,
+    PendingDeprecationWarning,
+    FutureWarning,
+    ResourceWarning,
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line: 0 on success, 2 on a wrong input, 130 after Ctrl-C.
+
+    ``monitor`` says 3 where a threshold is passed. Arguments are those of the process
+    if None.
+    """
+    Parser.as_json = "--json" in (sys.argv[1:] if argv is None else argv)
+    arguments = build_parser().parse_args(argv)
+    show_notes(wanted=False)
+    if sys.stderr.isatty():
+        progress.before_compiling = _say_that_kernels_are_compiled
+    try:
+        with warnings.catch_warnings(), _no_lost_interrupt(), _rare_collections():
+            _show_warnings(arguments.parser)
+            refuse_own_input(arguments)
+            status = arguments.run(arguments)
+        sys.stdout.flush()
+        show_notes()
+    except KeyboardInterrupt:
+        print("Interrupted.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader, such as `head`, has seen enough. Python would complain again when
+        # it closes the stream at exit.
+        sys.stdout = open(os.devnull, "w")
+        return 0
+    except ModuleNotFoundError as error:
+        if "not installed" in str(error):
+            return _fail(str(error).replace("`", ""))
+        package = (error.name or "").partition(".")[0]
+        install = f"pip install 'steelyard[{_EXTRAS.get(package, 'cli')}]'"
+        needs = f"this command needs the package {package!r}"
+        return _fail(f"{needs}. Install the extra that brings it: {install}")
+    except MemoryError:
+        return _fail("out of memory. Try fewer rows or columns.")
+    except OSError as error:
+        # What the system refused, without its error number.
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return _fail(f"{where}{error.strerror}." if error.strerror else str(error))
+    except ValueError as error:
+        return _fail(in_options(str(error), arguments.parser))
+    return status or 0
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands, without loading what they need to run."""
+    from steelyard import __version__
+
+    parser = Parser(
+        prog="steelyard",
+        description="Weighted naive Bayes classification for ordinary tables.",
+        epilog=_EXAMPLES,
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(
+        metavar="COMMAND", required=True, title="commands", dest="command"
+    )
+    for name in NAMES.split():
+        _add_command(commands, name, COMMANDS[name])
+    return parser
+
+
+def _add_command(commands: Any, name: str, command: Command) -> None:
+    """Add a command, whose help ends with examples."""
+    examples = command.examples.strip().replace("\n", "\n  ")
+    parser = commands.add_parser(
+        name,
+        help=command.about,
+        description=f"{command.about[0].upper()}{command.about[1:]}.",
+        epilog=f"examples:\n  {examples}",
+    )
+    command.add_options(parser)
+    parser.set_defaults(run=command.run, parser=parser)
+
+
+def _say_that_kernels_are_compiled() -> None:
+    told = "compiling kernels for this machine: once, a few seconds"
+    print(f"steelyard: {told}.", file=sys.stderr, flush=True)
+
+
+def _fail(message: str) -> int:
+    # Results printed so far come before the line that says why there are no more.
+    try:
+        sys.stdout.flush()
+    except OSError:
+        sys.stdout = open(os.devnull, "w")
+    line = " ".join(message.split())
+    # Not on standard output, which may hold a part of a document already.
+    error = json.dumps({"error": line}, ensure_ascii=False)
+    print(error if Parser.as_json else f"steelyard: {line}", file=sys.stderr)
+    return 2
+
+
+@contextlib.contextmanager
+def _no_lost_interrupt() -> Iterator[None]:
+    """Raise Ctrl-C again where it came at a moment that cannot raise.
+
+    The compiler calls back into Python, and what is raised there is lost.
+    """
+    earlier = sys.unraisablehook
+
+    def hook(lost: Any) -> None:
+        if issubclass(lost.exc_type, KeyboardInterrupt):
+            # Later, since now it would be lost again.
+            threading.Timer(0.01, _thread.interrupt_main).start()
+        else:
+            earlier(lost)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = earlier
+
+
+@contextlib.contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Look for cycles of objects less often: a command ends before they matter.
+
+    With thousands of columns it took a third of the time.
+    """
+    earlier = gc.get_threshold()
+    gc.set_threshold(50_000, *earlier[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*earlier)
+
+
+def _show_warnings(parser: argparse.ArgumentParser) -> None:
+    """Show a warning as one line, and none that is meant for programmers."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        line = " ".join(in_options(str(message), parser).split())
+        print(f"steelyard: warning: {line}", file=sys.stderr)
+
+    warnings.simplefilter("default")
+    for category in _FOR_PROGRAMMERS:
+        warnings.simplefilter("ignore", category)
+    warnings.showwarning = show

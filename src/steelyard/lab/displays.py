@@ -1,0 +1,359 @@
+"""Pictures of a comparison, in scikit-learn's manner; they need matplotlib.
+
+Each is made by ``from_results``; ``ax_`` and ``figure_`` are where it was drawn.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steelyard._common.text import shortened
+from steelyard.displays.drawing import LINES, Display, bare, line_colour
+from steelyard.exceptions import ParameterError
+from steelyard.lab.report.rank_diagram import RankLayout
+from steelyard.lab.report.summaries import Measure, reliability, summarize
+from steelyard.lab.results import Results
+
+__all__ = [
+    "BarsDisplay",
+    "CriticalDifferenceDisplay",
+    "PooledReliabilityDisplay",
+    "ScatterDisplay",
+]
+
+# Blue and vermilion, apart also for most colour-blind readers.
+_FIRST, _SECOND = LINES[0], LINES[5]
+
+_SIDES = {"start": "left", "middle": "center", "end": "right"}
+_STYLES: dict[str, dict[str, Any]] = {
+    "axis": {"color": "black", "lw": 1},
+    "cd": {"color": "black", "lw": 1.5},
+    "bar": {"color": LINES[0], "lw": 3.5, "solid_capstyle": "round"},
+    "name": {"color": "black", "lw": 0.8},
+}
+
+
+class CriticalDifferenceDisplay(Display):
+    """Average ranks on an axis, with bars over methods that do not differ.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Methods.
+    ranks : array-like of shape (n_methods,)
+        Average ranks, 1 for the best.
+    critical_difference : float
+        From which difference of ranks on methods differ.
+
+    Attributes
+    ----------
+    layout : RankLayout
+        Methods by rank, and bars.
+    ax_, figure_
+        Where it was drawn.
+
+    References
+    ----------
+    J. Demsar (2006), Statistical comparisons of classifiers over multiple data sets,
+    JMLR 7, 1-30.
+
+    Examples
+    --------
+    >>> ranks = [1.4, 1.9, 2.7]
+    >>> display = CriticalDifferenceDisplay(["RNB", "CAWNB", "NB"], ranks, 1.0)
+    >>> display.layout.groups
+    [(1.4, 1.9, 0), (1.9, 2.7, 1)]
+    """
+
+    def __init__(
+        self, names: list[str], ranks: ArrayLike, critical_difference: float
+    ) -> None:
+        values = np.asarray(ranks, dtype=np.float64)
+        if len(names) < 2 or values.shape != (len(names),):
+            raise ParameterError(
+                "A critical difference diagram needs two methods at least, and a rank "
+                f"for each. Got {len(names)} names and ranks of shape {values.shape}."
+            )
+        self.layout = RankLayout(names, values, critical_difference)
+
+    @classmethod
+    def from_results(
+        cls,
+        results: Results,
+        metric: str = "accuracy",
+        *,
+        protocol: str | None = None,
+        alpha: float = 0.05,
+        ax: Any = None,
+    ) -> CriticalDifferenceDisplay:
+        """Rank the methods over data sets and draw.
+
+        Parameters
+        ----------
+        results : Results
+            What a comparison found.
+        metric : str, default="accuracy"
+            What to rank by, compare or draw.
+        protocol : str, default=None
+            May be left out where the results hold only one.
+        alpha : float, default=0.05
+            Level of Nemenyi's test.
+        """
+        summary = summarize(results, metric, protocol, alpha=alpha)
+        if not summary.testable:
+            raise ParameterError(
+                "A critical difference diagram needs two methods and two data sets on "
+                f"which both have all folds. Got {len(summary.methods)} methods and "
+                f"{len(summary.complete)} such data sets."
+            )
+        display = cls(summary.methods, summary.ranks, summary.critical_difference)
+        return display.plot(ax=ax)
+
+    def _draw(self, ax: Any) -> None:
+        layout = self.layout
+        ax = self._axes(ax, 9.0, 0.95 + 0.24 * layout.depth)
+        for stroke in layout.strokes():
+            ax.plot(stroke.x, stroke.y, **_STYLES[stroke.kind])
+        labels = layout.labels()
+        for label in [*layout.captions(), *labels]:
+            style = {"ha": _SIDES[label.anchor], "va": "center", "parse_math": False}
+            ax.text(label.x, label.y, label.text, **style)
+        # Labels take up to a third of the width on either side.
+        longest = max(len(label.text) for label in labels)
+        side = layout.margin + (layout.high - 1) * min(1.0, 0.022 * longest)
+        ax.set_xlim(1 - side, layout.high + side)
+        ax.set_ylim(-layout.depth - 1.0, 2.6)
+        ax.set_axis_off()
+
+
+class ScatterDisplay(Display):
+    """One method against another, a point for each data set.
+
+    Parameters
+    ----------
+    first, second : str
+        Names of the methods across and up.
+    x, y : array-like of shape (n_datasets,)
+        Their scores.
+    measure : Measure
+        What the scores are.
+
+    Attributes
+    ----------
+    n_first, n_second : int
+        On how many data sets each is better.
+    ax_, figure_
+        Where it was drawn.
+    """
+
+    def __init__(
+        self, first: str, second: str, x: ArrayLike, y: ArrayLike, measure: Measure
+    ) -> None:
+        self.first, self.second, self.measure = first, second, measure
+        self.x = np.asarray(x, dtype=np.float64)
+        self.y = np.asarray(y, dtype=np.float64)
+        if len(self.x) == 0 or self.x.shape != self.y.shape:
+            raise ParameterError(
+                f"There is no data set with all folds of both {first!r} and {second!r}."
+            )
+        lead = (self.y - self.x) * measure.sign
+        self.n_first, self.n_second = int(np.sum(lead < 0)), int(np.sum(lead > 0))
+
+    @classmethod
+    def from_results(
+        cls,
+        results: Results,
+        first: str,
+        second: str,
+        metric: str = "accuracy",
+        *,
+        protocol: str | None = None,
+        ax: Any = None,
+    ) -> ScatterDisplay:
+        """Draw two methods of a comparison.
+
+        Parameters
+        ----------
+        results, metric, protocol
+            See `CriticalDifferenceDisplay.from_results`.
+        first, second : str
+            Names of the methods across and up.
+        """
+        summary = summarize(results, metric, protocol)
+        pair = [summary.position(name) for name in (first, second)]
+        both = ~summary.partial[:, pair].any(axis=1)
+        x, y = summary.means[both][:, pair].T
+        return cls(first, second, x, y, summary.measure).plot(ax=ax)
+
+    def _draw(self, ax: Any) -> None:
+        ax = self._axes(ax, 5.0, 5.0)
+        x, y = self.x * self.measure.scale, self.y * self.measure.scale
+        values = np.concatenate([x, y])
+        size = np.abs(values).max() or 1.0
+        pad = 0.05 * (np.ptp(values) if np.ptp(values) > 1e-9 * size else size)
+        ends = [values.min() - pad, values.max() + pad]
+        ax.plot(ends, ends, color="black", lw=0.8)
+        better = (y > x) == self.measure.larger_is_better
+        colours = np.where(x == y, "gray", np.where(better, _SECOND, _FIRST))
+        ax.scatter(x, y, s=28, alpha=0.75, c=list(colours), linewidths=0)
+        ax.set(xlim=ends, ylim=ends, aspect="equal")
+        style: dict[str, Any] = {"parse_math": False, "wrap": True}
+        ax.set_xlabel(f"{self.first}: {self.measure.title}", **style)
+        ax.set_ylabel(f"{self.second}: {self.measure.title}", **style)
+        equal = len(x) - self.n_first - self.n_second
+        ax.set_title(
+            f"{self.second} better on {self.n_second}, {self.first} on {self.n_first}, "
+            f"equal on {equal}",
+            fontsize="medium",
+            **style,
+        )
+        ax.grid(alpha=0.3)
+
+
+class BarsDisplay(Display):
+    """All methods on one data set, with their spread over folds.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Methods.
+    means, spreads : array-like of shape (n_methods,)
+        Averages and standard deviations over folds.
+    measure : Measure
+        What they are.
+    title : str, default=""
+        Such as the name of the data set.
+    """
+
+    def __init__(
+        self,
+        names: list[str],
+        means: ArrayLike,
+        spreads: ArrayLike,
+        measure: Measure,
+        title: str = "",
+    ) -> None:
+        self.means = np.asarray(means, dtype=np.float64)
+        self.spreads = np.asarray(spreads, dtype=np.float64)
+        self.names, self.measure, self.title = list(names), measure, title
+
+    @classmethod
+    def from_results(
+        cls,
+        results: Results,
+        dataset: str | None = None,
+        metric: str = "accuracy",
+        *,
+        protocol: str | None = None,
+        ax: Any = None,
+    ) -> BarsDisplay:
+        """Draw the methods on one data set, or their averages over all.
+
+        Parameters
+        ----------
+        results, metric, protocol
+            See `CriticalDifferenceDisplay.from_results`.
+        dataset : str, default=None
+            Its name; averages over data sets if None.
+        """
+        summary = summarize(results, metric, protocol)
+        if dataset is None:
+            where = f"average of {len(summary.complete)} data sets"
+            means, spreads = summary.averages, np.full(len(summary.methods), np.nan)
+        else:
+            where, i = dataset, summary.row(dataset)
+            means, spreads = summary.whole_means[i], summary.spreads[i]
+        title = f"{where}, protocol {summary.protocol}"
+        return cls(summary.methods, means, spreads, summary.measure, title).plot(ax=ax)
+
+    def _draw(self, ax: Any) -> None:
+        """Draw the best at the top."""
+        known = np.flatnonzero(np.isfinite(self.means))
+        if len(known) == 0:
+            raise ParameterError("There is no value to draw: every method failed.")
+        worst_last = -self.measure.sign * self.means[known]
+        order = known[np.argsort(worst_last, kind="stable")]
+        ax = self._axes(ax, 7.0, 1.0 + 0.28 * len(order))
+        means = self.means[order] * self.measure.scale
+        spreads = np.nan_to_num(self.spreads[order]) * self.measure.scale
+        places = np.arange(len(order))
+        ax.barh(places, means, color=_FIRST, alpha=0.75, height=0.7)
+        drawn = np.flatnonzero(spreads > 0)
+        if len(drawn):
+            style: dict[str, Any] = {"fmt": "none", "ecolor": "black", "lw": 1}
+            ax.errorbar(means[drawn], drawn, xerr=spreads[drawn], **style)
+        right = float((means + spreads).max())
+        for place, mean in enumerate(self.means[order]):
+            text = self.measure.text(mean)
+            ax.text(right * 1.02, place, text, va="center", fontsize="small")
+        ax.set_yticks(places)
+        ax.set_yticklabels([self.names[i] for i in order], parse_math=False)
+        ax.set_xlim(0, right * 1.14 or 1.0)
+        ax.set_ylim(len(order) - 0.4, -0.6)
+        ax.set_xlabel(f"{self.measure.title}, {self.measure.direction}")
+        ax.set_title(self.title, fontsize="medium", parse_math=False)
+        bare(ax, "top", "right")
+
+
+class PooledReliabilityDisplay(Display):
+    """How often a method is right by its confidence, pooled over data sets.
+
+    Parameters
+    ----------
+    curves : dict of str to list of [mean confidence, accuracy, weight]
+        Bins of each method.
+    """
+
+    def __init__(self, curves: dict[str, list[list[float]]]) -> None:
+        self.curves = curves
+
+    @classmethod
+    def from_results(
+        cls,
+        results: Results,
+        methods: list[str] | None = None,
+        *,
+        protocol: str | None = None,
+        ax: Any = None,
+    ) -> PooledReliabilityDisplay:
+        """Draw the bins that rows carry as ``extra["reliability"]``.
+
+        Parameters
+        ----------
+        results, protocol
+            See `CriticalDifferenceDisplay.from_results`.
+        methods : list of str, default=None
+            Which methods; all if None.
+        """
+        summary = summarize(results, "accuracy", protocol)
+        curves = reliability(results, summary.protocol)
+        wanted = summary.methods if methods is None else methods
+        for name in wanted:
+            summary.position(name)
+        shown = {name: curves[name] for name in wanted if curves.get(name)}
+        if not shown:
+            raise ParameterError(
+                "The rows carry no bins of confidence: there is nothing under "
+                "extra['reliability']."
+            )
+        return cls(shown).plot(ax=ax)
+
+    def _draw(self, ax: Any) -> None:
+        ax = self._axes(ax, 9.0, max(5.0, 0.5 + 0.24 * len(self.curves)))
+        ax.plot([0, 1], [0, 1], color="black", lw=0.8)
+        styles, markers = ("-", "--", ":"), "osD"
+        for i, (name, bins) in enumerate(self.curves.items()):
+            confidence, accuracy, _ = np.array(bins).T
+            again = i // len(LINES) % len(styles)
+            style = {"color": line_colour(i), "linestyle": styles[again]}
+            style |= {"marker": markers[again], "label": shortened(name, 36)}
+            ax.plot(confidence, accuracy, markersize=4, **style)
+        ax.set(xlabel="mean confidence", ylabel="accuracy", xlim=(0, 1), ylim=(0, 1.02))
+        ax.set_aspect("equal")
+        place = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0)}
+        for text in ax.legend(fontsize="small", **place).get_texts():
+            text.set_parse_math(False)
+        ax.grid(alpha=0.3)

@@ -1,0 +1,15 @@
+"""Rows over time beside those of training: drift by column and period, and its page."""
+
+from typing import TYPE_CHECKING
+
+from steelyard._common import names_of
+
+if TYPE_CHECKING:
+    from steelyard.monitoring.drift import *  # noqa: F403
+    from steelyard.monitoring.result import *  # noqa: F403
+
+__getattr__, __all__ = names_of(
+    "steelyard.monitoring",
+    drift="DriftWatch drift_of",
+    result="ColumnDrift Drift Period",
+)

@@ -1,0 +1,386 @@
+"""Watching a model: new rows beside what its file holds of the training rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+import numpy as np
+
+from steelyard._common.allowed import N_BARS
+from steelyard._common.arrays import Floats
+from steelyard.evaluation.evaluate import grouped, label_names
+from steelyard.evaluation.metrics import (
+    MISSING,
+    auc,
+    group_name,
+    row_losses,
+)
+from steelyard.evaluation.shares import (
+    Comparison,
+    Estimate,
+    compare_counts,
+    mean_estimate,
+    share_estimate,
+)
+from steelyard.exceptions import ParameterError, TableError
+from steelyard.io import as_source
+from steelyard.model.table_model import log_odds
+from steelyard.monitoring.result import (
+    ColumnDrift,
+    Drift,
+    Performance,
+    Period,
+    Thresholds,
+)
+from steelyard.notices.check import NewRows
+from steelyard.notices.notice import ColumnCheck
+from steelyard.proba.counts import Counts, count
+from steelyard.table.by_schema import ColumnCells
+from steelyard.table.dates import date_of_part
+from steelyard.table.factors import is_missing
+from steelyard.table.frames import as_table, take_rows
+from steelyard.table.labels import check_n_labels
+from steelyard.table.schema import TableSchema
+from steelyard.table.summary.whole_column import NumberRange, counted_bars
+
+__all__ = ["DriftWatch", "drift_of"]
+
+# Share of false alarms among all that is compared where nothing has changed.
+_FALSE_ALARMS = 0.05
+_MOST_PERIODS = 120
+# Histograms of numbers are of so many rows at the most.
+_BAR_ROWS = 4096.0
+# Bins that tell classes apart may be few, or one.
+_FEWEST_BINS = 8
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_ALL = "all rows"
+
+
+def drift_of(clf: Any, X: Any, y: Any, by: Any, **thresholds: float) -> Drift:
+    """Compare new rows with those of training, see ``FittedNB.drift``."""
+    watch, source = DriftWatch(clf, **thresholds), as_source(X)
+    if source is None:
+        cells = None
+        if by is not None:
+            X, cells = grouped(X, by, getattr(clf, "feature_names_in_", None))
+        watch.add(X, y, cells)
+        return watch.result()
+    for what, value in (("y", y), ("by", by)):
+        if value is not None and not isinstance(value, str):
+            problem = f"Of a source of rows `{what}` is the name of a column."
+            raise ParameterError(problem)
+    with source:
+        known = [*map(str, getattr(clf, "feature_names_in_", source.features))]
+        there = {*source.names}
+        wanted = [n if n in there else date_of_part(n) for n in known]
+        also = [name for name in (y, by) if name is not None]
+        for chunk in source.chunks(list(dict.fromkeys([*wanted, *also])), keep=False):
+            cells = chunk.cells
+            given = [cells.column(name).to_pylist() for name in also]
+            rows = cells.select(list(dict.fromkeys(wanted)))
+            labels = given[0] if y is not None else None
+            watch.add(rows, labels, None if by is None else given[-1])
+    return watch.result()
+
+
+def period_of(cell: Any) -> str:
+    """Name the period of a cell: of dates the month, of others what they are.
+
+    Examples
+    --------
+    >>> period_of("2024-05-31"), period_of(date(2024, 5, 31)), period_of(7.0)
+    ('2024-05', '2024-05', '7')
+    """
+    if isinstance(cell, date) and not is_missing(cell):
+        return f"{cell:%Y-%m}"
+    text = group_name(cell)
+    return text[:7] if _DAY.match(text) else text
+
+
+@dataclass
+class _Tally:
+    """What is counted of the rows of a period."""
+
+    checks: NewRows
+    counts: Counts | None = None
+    scores: list[Floats] = field(default_factory=list)
+    bars: dict[int, Floats] = field(default_factory=dict)
+    """Histograms of columns, and of scores at -1, -2 and so on."""
+
+    true: list[Any] = field(default_factory=list)
+    proba: list[Floats] = field(default_factory=list)
+    n_rows: int = 0
+    mean: float = 0.0
+
+
+class DriftWatch:
+    """New rows beside what a model knows of those of training, chunk by chunk.
+
+    Parameters
+    ----------
+    clf : classifier
+        A fitted one.
+    **thresholds
+        ``psi`` and ``share``: from where on a difference is reported.
+    """
+
+    def __init__(self, clf: Any, **thresholds: float) -> None:
+        self._clf, self._thresholds = clf, Thresholds(**thresholds)
+        self._thresholds.check()
+        self._schema: TableSchema = clf.encoder_.schema_
+        counts = getattr(clf, "counts_", None)
+        same = counts is not None and counts.schema == self._schema
+        self._before: Counts | None = counts if same else None
+        self._ranges = clf.training_.ranges or [None] * self._schema.n_columns
+        # Those of training rows are scores without the edits.
+        is_edited = hasattr(clf, "edits_")
+        self._scores: list[NumberRange] | None = (
+            None if is_edited else clf.training_.score_ranges
+        )
+        self._views = [self._view(j) for j in range(self._schema.n_columns)]
+        self._by_bars = [self._has_bars(j) for j in range(self._schema.n_columns)]
+        self._places = {str(c): k for k, c in enumerate(clf.classes_.tolist())}
+        self._tallies: dict[str, _Tally] = {}
+
+    def add(self, X: Any, y: Any = None, by: Sequence[Any] | None = None) -> None:
+        """Count some more rows, with labels and what they are grouped by if known."""
+        if by is None:
+            self._add(_ALL, X, y)
+            return
+        names = np.array([period_of(cell) for cell in by], dtype=object)
+        n_rows = len(take_rows(X, None))
+        if len(names) != n_rows:
+            problem = f"`by` has {len(names)} cells, and there are {n_rows} rows."
+            raise TableError(problem)
+        if len({*self._tallies, *names.tolist()}) > _MOST_PERIODS:
+            raise TableError(
+                f"`by` has more than {_MOST_PERIODS} values. Group rows by month, or "
+                "by a column of fewer values; a column of dates is grouped by month."
+            )
+        labels = None if y is None else list(y)
+        if labels is not None:
+            check_n_labels(len(labels), n_rows)
+        for name in dict.fromkeys(names.tolist()):
+            rows = np.flatnonzero(names == name)
+            some = None if labels is None else [labels[k] for k in rows.tolist()]
+            self._add(name, take_rows(X, rows), some)
+
+    def _add(self, name: str, X: Any, y: Any) -> None:
+        clf, table = self._clf, as_table(X, self._clf)
+        columns = clf.encoder_.match(table)
+        codes = clf.encoder_.encode(table)
+        if y is not None:
+            check_n_labels(len(y), codes.n_rows)
+        proba = clf.model_.proba(codes, clf.n_jobs)
+        tally = self._tallies.setdefault(name, _Tally(NewRows(clf)))
+        nobody = np.zeros(codes.n_rows, dtype=np.uint32)
+        counted = count(codes, nobody, None, 1, clf.n_jobs)
+        tally.counts = counted if tally.counts is None else tally.counts + counted
+        tally.checks.add(X)
+        tally.n_rows += codes.n_rows
+        tally.mean += float(proba[:, -1].sum())
+        for k, odds in enumerate(log_odds(proba).T if self._scores else ()):
+            self._add_bars(tally, -1 - k, self._scores[k], odds)  # type: ignore[index]
+        for j in np.flatnonzero(self._by_bars).tolist():
+            numbers = ColumnCells(columns[j]).numbers
+            known = numbers[~np.isnan(numbers)]
+            self._add_bars(tally, j, self._ranges[j], known)
+        if y is not None:
+            self._add_labels(tally, y, proba)
+
+    def _add_bars(self, tally: _Tally, key: int, where: Any, numbers: Floats) -> None:
+        if where is not None and where.histogram:
+            bars = counted_bars((where.low, where.high), numbers)
+            tally.bars[key] = tally.bars.get(key, 0.0) + bars
+
+    def _add_labels(self, tally: _Tally, y: Any, proba: Floats) -> None:
+        """Take in labels as far as they are known, and classes of the model."""
+        names = label_names(y, self._places)
+        rows = [k for k, name in enumerate(names) if name in self._places]
+        tally.true += [self._places[names[k]] for k in rows]
+        tally.proba.append(proba[rows])
+
+    def _view(self, column: int) -> int | None:
+        """Return the attribute by which a column is compared: that of most codes."""
+        views = [
+            j
+            for j, feature in enumerate(self._schema.features)
+            if self._schema.columns[j] == column and not feature.sides
+        ]
+        return max(views, key=lambda j: self._schema.features[j].n_codes, default=None)
+
+    def _has_bars(self, column: int) -> bool:
+        """Whether a column of numbers is compared by its histogram, not by its bins."""
+        where, view = self._ranges[column], self._views[column]
+        if where is None or not where.histogram or view is None:
+            return False
+        return self._schema.features[view].n_values < _FEWEST_BINS
+
+    # ------------------------------------------------------------------------ results
+
+    def result(self) -> Drift:
+        """Return what differs from the training rows, by period and column."""
+        if not self._tallies:
+            raise TableError("There are no rows to compare.")
+        n_scores = len(self._scores or ())
+        # A few tests of each column, and of scores and labels.
+        n_tests = len(self._tallies) * (4 * len(self._views) + n_scores + 1)
+        chance = _FALSE_ALARMS / n_tests
+        periods = [
+            Period(
+                name,
+                tally.n_rows,
+                tally.mean / tally.n_rows,
+                [*self._score_drift(tally, chance), *self._columns(tally, chance)],
+                self._performance(tally, chance),
+                tuple(tally.checks.notices()),
+            )
+            for name, tally in sorted(self._tallies.items(), key=_in_order)
+        ]
+        classes = self._clf.classes_.tolist()
+        return Drift(periods, classes, self._thresholds, self._scores is not None)
+
+    def _score_drift(self, tally: _Tally, chance: float) -> Iterator[ColumnDrift]:
+        classes = self._clf.classes_.tolist()
+        names = classes[1:] if len(classes) == 2 else classes
+        for k, where in enumerate(self._scores or ()):
+            found = self._compare_bars(where, tally.bars.get(-1 - k), chance, (0, 0))
+            yield ColumnDrift(f"p({names[k]})", True, found)
+
+    def _columns(self, tally: _Tally, chance: float) -> Iterator[ColumnDrift]:
+        for j, (view, check) in enumerate(
+            zip(self._views, tally.checks.columns, strict=True)
+        ):
+            n, m = check.n_rows, 0.0 if self._before is None else self._before.total
+            # Rare values of training tell how often new ones come (Good and Turing).
+            usual = _unseen_share(self._schema, self._before, view)
+            before = self._missing_before(j, view)
+            level = 1.0 - 2.0 * chance
+            yield ColumnDrift(
+                check.name,
+                False,
+                self._compare(tally, j, view, check, chance),
+                share_estimate(check.n_missing, n, level),
+                None if before is None else before / m,
+                share_estimate(check.n_unseen, n, level),
+                usual,
+                share_estimate(check.n_beyond, n, level),
+                2.0 / (m + 1.0),
+            )
+
+    def _missing_before(self, column: int, view: int | None) -> float | None:
+        """Return the weight of training rows with a missing cell, None if unknown."""
+        if self._before is None or view is None:
+            return None
+        feature = self._schema.features[view]
+        if feature.fill is not None:
+            return None
+        if feature.is_coded:
+            row = self._schema.offsets[view] + feature.missing_code
+            return float(self._before.by_code[row].sum())
+        where = self._ranges[column]
+        return None if where is None else max(self._before.total - where.weight, 0.0)
+
+    def _compare(
+        self,
+        tally: _Tally,
+        column: int,
+        view: int | None,
+        check: ColumnCheck,
+        chance: float,
+    ) -> Comparison | None:
+        if self._before is None or view is None or tally.counts is None:
+            return None
+        feature = self._schema.features[view]
+        gone = self._missing_before(column, view)
+        missing = (0.0, 0.0) if gone is None else (gone, float(check.n_missing))
+        if self._by_bars[column]:
+            where, bars = self._ranges[column], tally.bars.get(column)
+            return self._compare_bars(where, bars, chance, missing)
+        if not feature.is_coded:
+            return None
+        first = self._schema.offsets[view]
+        n_values = feature.n_values - feature.missing_is_value
+        rows = slice(first + 1, first + 1 + n_values)
+        before = self._before.by_code[rows].sum(axis=1).tolist()
+        now = tally.counts.by_code[rows, 0].tolist()
+        if feature.kind == "binned":
+            return compare_counts(
+                before,
+                now,
+                lambda group: feature.describe_merged([k + 1 for k in group]),
+                chance,
+                missing=missing,
+            )
+        names = [feature.describe(code) for code in range(1, 1 + n_values)]
+        if check.n_unseen:
+            # Beside values that are as rare.
+            before, now = [*before, 0.0], [*now, float(check.n_unseen)]
+            names.append("(unseen)")
+        return compare_counts(
+            before, now, names, chance, ordered=feature.ordered, missing=missing
+        )
+
+    def _compare_bars(
+        self, where: Any, bars: Floats | None, chance: float, missing: tuple[float, ...]
+    ) -> Comparison | None:
+        if where is None or bars is None:
+            return None
+        before = [share * where.weight for share in where.histogram]
+        ends = np.linspace(where.low, where.high, N_BARS + 1)
+        rows = min(where.weight, _BAR_ROWS)
+        gone = float(missing[0]), float(missing[1])
+        return compare_counts(
+            before,
+            bars.tolist(),
+            lambda group: f"{ends[group[0]]:.3g} to {ends[group[-1] + 1]:.3g}",
+            chance,
+            missing=gone,
+            n_before=rows,
+        )
+
+    def _performance(self, tally: _Tally, chance: float) -> Performance | None:
+        if not tally.true:
+            return None
+        true, proba = np.array(tally.true), np.concatenate(tally.proba)
+        right = proba.argmax(axis=1) == true
+        chances, hits = proba.max(axis=1), right
+        if proba.shape[1] == 2:
+            chances, hits = proba[:, 1], true == 1
+        gap = mean_estimate(chances - hits, 1.0 - chance)
+        if self._before is not None:
+            # What the model predicts on average is itself known from so many rows.
+            wider = np.sqrt(1.0 + len(true) / max(self._before.total, 1.0))
+            ends = (gap.value + wider * (end - gap.value) for end in gap[1:])
+            gap = Estimate(gap.value, *map(float, ends))
+        return Performance(
+            len(true),
+            share_estimate(int(right.sum()), len(true)),
+            mean_estimate(row_losses(true, proba)),
+            auc(true, proba),
+            mean_estimate(chances - hits),
+            gap,
+        )
+
+
+def _unseen_share(schema: TableSchema, before: Counts | None, view: Any) -> float:
+    """Return how often a value that was never seen comes, by those seen once."""
+    if before is None or view is None or not before.total > 0.0:
+        return 0.0
+    if schema.features[view].kind != "categorical":
+        return 0.0
+    rows = before.by_code[schema.offsets[view] + 1 : schema.offsets[view + 1]]
+    weights = rows.sum(axis=1)
+    return float(weights[(weights > 0.0) & (weights <= 1.0)].sum() / before.total)
+
+
+def _in_order(entry: tuple[str, Any]) -> tuple[bool, float, str]:
+    """Sort numbers by size and others as text; unknown periods come last."""
+    try:
+        return (False, float(entry[0]), "")
+    except ValueError:
+        return (entry[0] == MISSING, np.inf, entry[0])

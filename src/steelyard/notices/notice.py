@@ -1,0 +1,423 @@
+"""What a notice is, how a list of them is ordered, and the rules for new rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from steelyard._common.text import counted, listed
+from steelyard.table.schema import FeatureSchema, TableSchema
+
+__all__ = ["Notice"]
+
+# How grave each kind is, and what several columns of it have in common.
+_KINDS = {
+    "leak": (3, "give the class away"),
+    "class-spelling": (3, ""),
+    "number-target": (3, ""),
+    "small-class": (3, ""),
+    "sparse-rows": (3, ""),
+    "digits": (3, "hold text, and nearly all cells begin with a digit"),
+    "missing-code": (3, "have a number far from all others that occurs often"),
+    "missing-column": (3, "are missing"),
+    "renamed-column": (3, "are written otherwise than in the training rows"),
+    "other-kind": (3, "hold other kinds of cells than the training rows"),
+    "unknown-class": (3, ""),
+    "seen-rows": (3, ""),
+    "unseen": (3, "hold values that training never saw"),
+    "beyond": (3, "hold numbers far beyond the training rows"),
+    "all-missing": (3, "are missing throughout, and had no missing cell in training"),
+    "new-missing": (2, "have missing cells, and had none in training"),
+    "spelling": (2, "have values that differ by case or blanks only"),
+    "identifier": (2, "look like identifiers"),
+    "near-leak": (2, ""),
+    "no-errors": (2, ""),
+    "same-columns": (2, ""),
+    "repeated-rows": (2, ""),
+    "shape-cost": (2, ""),
+    "shape-pairs": (1, ""),
+    "few-pairs": (2, ""),
+    "unused-column": (1, ""),
+    "unequal-classes": (1, ""),
+    "nearly-empty": (1, "are nearly empty"),
+    "constant": (1, "hold one value only"),
+}
+
+# Of more columns with the same, one notice says it.
+_MOST_OF_A_KIND = 3
+_MOST_LINES = 12
+
+# Errors in held-out rows that are suspiciously few, and as a share of those without a
+# model.
+_MAX_ERRORS, _MAX_SHARE_OF_ERRORS = 0.001, 0.05
+
+# Standard errors, and log-loss, from which on shapes cost much.
+_MUCH, _LEAST_COST = 2.0, 0.002
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something about rows that may make results wrong, and what to do about it.
+
+    Examples
+    --------
+    >>> notice = Notice("unseen", "1 of 3 rows holds 'Mars'", "island", 1, "left out")
+    >>> print(notice)
+    island: 1 of 3 rows holds 'Mars'; left out
+    >>> notice.severity
+    3
+    """
+
+    kind: str
+    """A short word for what it is, such as "leak" or "unseen"."""
+
+    text: str
+    """What was noticed."""
+
+    column: str | None = None
+    """The column it is about; None if it is about rows, classes or several columns."""
+
+    rows: int = 0
+    """In how many rows; 0 where that is not known."""
+
+    done: str = ""
+    """What was done about it."""
+
+    cure: str = ""
+    """What to do about it; calls and settings are in backquotes."""
+
+    @property
+    def severity(self) -> int:
+        """3 if results may well be wrong, 2 if it is worth a look, 1 otherwise."""
+        return _KINDS.get(self.kind, (1, ""))[0]
+
+    def __str__(self) -> str:
+        where = "" if self.column is None else f"{self.column}: "
+        return where + "; ".join(filter(None, (self.text, self.done, self.cure)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, for JSON."""
+        return {**asdict(self), "severity": self.severity}
+
+
+def arranged(notices: Iterable[Notice]) -> list[Notice]:
+    """Return notices worst first; many columns with the same are one notice.
+
+    Examples
+    --------
+    >>> many = [Notice("constant", "one value", f"x{k}") for k in range(4)]
+    >>> for notice in arranged([*many, Notice("leak", "gives it away", "code")]):
+    ...     print(notice)
+    code: gives it away
+    4 columns hold one value only: x0, x1, x2, x3
+    """
+    by_kind: dict[str, list[Notice]] = {}
+    for notice in notices:
+        by_kind.setdefault(notice.kind, []).append(notice)
+    found: list[Notice] = []
+    for kind, same in by_kind.items():
+        columns = [notice.column for notice in same if notice.column is not None]
+        if len(columns) > _MOST_OF_A_KIND:
+            common = _KINDS.get(kind, (1, "are odd"))[1]
+            text = f"{len(columns)} columns {common}: {listed(columns, 6)}"
+            rows = max(notice.rows for notice in same)
+            same = [Notice(kind, text, None, rows, same[0].done, same[0].cure)]
+        found += same
+    return sorted(found, key=lambda notice: (-notice.severity, -notice.rows))
+
+
+def shape_notices(
+    columns: Sequence[Any], has_pairs: bool, losses: Sequence[float] | None
+) -> Iterator[Notice]:
+    """Say what shapes of columns cost, and what goes with them."""
+    names = listed(columns)
+    if has_pairs:
+        said = "is" if len(columns) == 1 else "are"
+        text = f"{names} {said} joined to no other column, so that shapes hold"
+        yield Notice("shape-pairs", f"{text} in all rows")
+    free, shaped, error = losses or (0.0, 0.0, 0.0)
+    if shaped - free > max(_MUCH * error, _LEAST_COST):
+        text = f"shapes of {names} raise log-loss on held-out rows"
+        cure = "look at the curves without the shapes"
+        yield Notice("shape-cost", f"{text} from {free:.4f} to {shaped:.4f}", cure=cure)
+
+
+def few_pairs_notice(n_asked: int, n_kept: int, was_compared: bool) -> Iterator[Notice]:
+    """Say that a model has fewer interactions than were asked for, and why.
+
+    Examples
+    --------
+    >>> [notice] = few_pairs_notice(12, 3, True)
+    >>> notice.text.partition(":")[0]
+    '12 interactions were asked for, and 3 are kept'
+    """
+    if n_kept >= n_asked:
+        return
+    text = f"{counted(n_asked, 'interaction')} were asked for, and {n_kept or 'none'} "
+    text += f"{'is' if n_kept == 1 else 'are'} kept: "
+    text += (
+        "no other two columns have values or bins to join"
+        if was_compared
+        else "there are too few rows of a class to compare interactions on"
+    )
+    yield Notice("few-pairs", text)
+
+
+def no_error_notice(accuracy: float, majority: float, n_rows: int) -> Iterator[Notice]:
+    """Say that held-out rows are predicted nearly without an error.
+
+    ``majority`` is the accuracy of the most frequent class, which has few errors where
+    the others are rare.
+
+    Examples
+    --------
+    >>> [notice.text for notice in no_error_notice(1.0, 0.6, 500)]
+    ['held-out rows are predicted with an accuracy of 100.0 %']
+    >>> list(no_error_notice(0.9995, 0.999, 4000))
+    []
+    """
+    errors = 1.0 - accuracy
+    if errors <= _MAX_ERRORS and errors <= _MAX_SHARE_OF_ERRORS * (1.0 - majority):
+        text = f"held-out rows are predicted with an accuracy of {100 * accuracy:.1f} %"
+        cure = "are all columns known before the class is? Do rows repeat?"
+        yield Notice("no-errors", text, None, n_rows, "", cure)
+
+
+def in_lines(notices: Sequence[Notice], most: int = _MOST_LINES) -> list[str]:
+    """Return a line for each notice, no more than fit a screen."""
+    lines = [str(notice) for notice in notices[:most]]
+    rest = len(notices) - len(lines)
+    return [*lines, f"and {rest} more"] if rest else lines
+
+
+def in_one_line(notices: Sequence[Notice]) -> str:
+    """Return the worst in one line; empty where there are none.
+
+    Examples
+    --------
+    >>> in_one_line([Notice("beyond", "1 row", c) for c in ("a", "b", "c", "d")])
+    'noticed: a: 1 row. b: 1 row. c: 1 row. And 1 more (--json lists all)'
+    """
+    if not notices:
+        return ""
+    shown, rest = notices[:3], len(notices) - 3
+    texts = [
+        str(Notice(n.kind, n.text, n.column, done=n.done)).rstrip(".") for n in shown
+    ]
+    more = f". And {rest} more (--json lists all)" if rest > 0 else ""
+    return f"noticed: {'. '.join(texts)}{more}"
+
+
+def rows_have(n: int, of: int) -> str:
+    """Return how many rows of how many, as a sentence begins.
+
+    Examples
+    --------
+    >>> rows_have(1, 5), rows_have(3, 3)
+    ('1 of 5 rows has', 'all 3 rows have')
+    """
+    if n == of:
+        return f"all {of} rows have" if of > 1 else "the row has"
+    return f"{n:,} of {counted(of, 'row')} {'has' if n == 1 else 'have'}"
+
+
+# Of new rows a few are beyond the training rows in any case: those are said that are
+# far beyond, by the range of the training rows, or many.
+_FAR, _MANY = 0.25, 0.1
+_MANY_ROWS = 3
+_NAMED = 3
+# Among so many values the nearest is looked for.
+_MOST_VALUES = 2_000
+# So many values that were never seen are told apart.
+_MOST_UNSEEN = 1_000
+
+
+@dataclass
+class ColumnCheck:
+    """A column of a model, and what new rows hold in it."""
+
+    name: str
+    feature: FeatureSchema
+    """The first attribute that reads it."""
+
+    ends: tuple[float, float] | None
+    """Smallest and largest number of training; None where they are not known."""
+
+    had_missing: bool
+    """Whether a training row had a missing cell here, as far as is known."""
+
+    n_rows: int = 0
+    n_missing: int = 0
+    n_unseen: int = 0
+    unseen: Counter[Any] = field(default_factory=Counter)
+    n_beyond: int = 0
+    least: float = float("inf")
+    most: float = float("-inf")
+
+    def add_values(
+        self, n_rows: int, n_missing: int, unseen: Mapping[Any, int]
+    ) -> None:
+        """Count categories, of which some were never seen."""
+        self.n_rows += n_rows
+        self.n_missing += n_missing
+        for value, n in unseen.items():
+            self.n_unseen += n
+            if value in self.unseen or len(self.unseen) < _MOST_UNSEEN:
+                self.unseen[value] += n
+
+    def add_numbers(
+        self, n_rows: int, n_missing: int, least: float, most: float, n_beyond: int
+    ) -> None:
+        """Count numbers, of which some are below or above the training rows."""
+        self.n_rows += n_rows
+        self.n_missing += n_missing
+        self.n_beyond += n_beyond
+        self.least, self.most = min(self.least, least), max(self.most, most)
+
+    def notices(self) -> list[Notice]:
+        """Return what is odd about the new cells."""
+        found = self._unseen(), self._beyond(), self._missing()
+        return [notice for notice in found if notice is not None]
+
+    def _missing(self) -> Notice | None:
+        n, n_rows = self.n_missing, self.n_rows
+        if self.had_missing or n_rows < 2:
+            return None
+        if n == n_rows:
+            text = f"missing in all {n_rows:,} rows, and in none of training"
+            cure = "was the column lost or renamed?"
+            return Notice("all-missing", text, self.name, n, "left out", cure)
+        if n < max(_MANY_ROWS, _MANY * n_rows):
+            return None
+        text = f"{rows_have(n, n_rows)} no value, and all of training had one"
+        cure = "learn from rows with missing cells too: answers may be too sure"
+        return Notice("new-missing", text, self.name, n, "left out", cure)
+
+    def _unseen(self) -> Notice | None:
+        if not self.n_unseen:
+            return None
+        known = list(map(str, self.feature.values))
+        names = []
+        for value, _ in self.unseen.most_common(_NAMED):
+            near = nearest(str(value), known) if len(known) <= _MOST_VALUES else None
+            names.append(f"{str(value)!r}" + (f" (near {near!r})" if near else ""))
+        more = ", …" if len(self.unseen) > _NAMED else ""
+        text = f"{rows_have(self.n_unseen, self.n_rows)} a value that training never "
+        text += f"saw: {', '.join(names)}{more}"
+        cure = "correct the spelling, or fit again with such rows"
+        return Notice("unseen", text, self.name, self.n_unseen, "left out", cure)
+
+    def _beyond(self) -> Notice | None:
+        if not self.n_beyond or self.ends is None:
+            return None
+        low, high = self.ends
+        far = _FAR * (high - low)
+        is_far = self.least < low - far or self.most > high + far
+        many = max(_MANY_ROWS, _MANY * (self.n_rows - self.n_missing))
+        if not is_far and self.n_beyond < many:
+            return None
+        held = [f"down to {self.least:.6g}"] * (self.least < low)
+        held += [f"up to {self.most:.6g}"] * (self.most > high)
+        text = f"{rows_have(self.n_beyond, self.n_rows)} a number beyond those of "
+        text += f"training ({low:.6g} to {high:.6g}), {' and '.join(held)}"
+        cure = "check unit and decimal mark"
+        return Notice("beyond", text, self.name, self.n_beyond, "", cure)
+
+
+def nearest(text: str, known: Iterable[str]) -> str | None:
+    """Return the known text that is most like another, None if none is.
+
+    Examples
+    --------
+    >>> nearest("biscoe", ["Biscoe", "Dream"]), nearest("Mars", ["Biscoe", "Dream"])
+    ('Biscoe', None)
+    """
+    by_lower = {entry.strip().lower(): entry for entry in known}
+    close = get_close_matches(text.strip().lower(), by_lower, 1, 0.7)
+    return by_lower[close[0]] if close else None
+
+
+def column_checks(
+    schema: TableSchema,
+    ranges: Sequence[Any] | None,
+    totals: Sequence[float],
+    by_code: Sequence[float],
+) -> list[ColumnCheck]:
+    """Return a check of each column, by what training counted.
+
+    Parameters
+    ----------
+    schema : TableSchema
+        The attributes.
+    ranges : sequence of NumberRange or None
+        Where the numbers of each column lie; None where that is not known.
+    totals : sequence of K float
+        Weight of each class.
+    by_code : sequence of V * K float
+        Weight of each code within each class, row by row.
+    """
+    checks: dict[int, ColumnCheck] = {}
+    first, n_classes, total = 0, len(totals), sum(totals)
+    for column, feature in zip(schema.columns, schema.features, strict=True):
+        if column not in checks and not feature.sides:
+            name = f"x{column}" if feature.name is None else feature.name
+            where = None if ranges is None else ranges[column]
+            ends = None if where is None else (where.low, where.high)
+            n_missing = total
+            if feature.missing_is_value:
+                pass
+            elif feature.is_coded:
+                n_missing = sum(by_code[first * n_classes : (first + 1) * n_classes])
+            elif where is not None and where.weight > 0.0:
+                n_missing = total - where.weight
+            had_missing = n_missing > 1e-9 * total or feature.fill is not None
+            checks[column] = ColumnCheck(name, feature, ends, had_missing)
+        first += feature.n_codes
+    return [checks[column] for column in sorted(checks)]
+
+
+def column_notices(
+    names: Sequence[str], expected: Sequence[str], is_used: str
+) -> tuple[list[Notice], dict[str, str]]:
+    """Compare names of columns with those of a model.
+
+    Returns
+    -------
+    notices : list of Notice
+        Of columns that are missing, renamed or not used.
+    found : dict
+        Name of each column of the model that is there, and how it is called there.
+    """
+    found = {name: name for name in expected if name in set(names)}
+    others = [name for name in names if name not in found]
+    plain = {name.strip().casefold(): name for name in others}
+    notices = []
+    for name in expected:
+        if name in found:
+            continue
+        other = plain.get(name.strip().casefold())
+        if other is not None:
+            found[name] = other
+            text = f"is called {other!r} here"
+            cure = f"rename it to {name!r}"
+            notices.append(Notice("renamed-column", text, name, cure=cure))
+            continue
+        near = nearest(name, others)
+        cure = f"is it {near!r}?" if near else "add it, empty where it is not known"
+        notices.append(Notice("missing-column", "is missing", name, cure=cure))
+    extra = [name for name in others if name not in found.values()]
+    if extra:
+        text = f"columns that the model does not use: {listed(extra, 6)}"
+        notices.append(Notice("unused-column", text, cure=is_used))
+    return notices, found
+
+
+def all_notices(
+    checks: Iterable[ColumnCheck], others: Iterable[Notice] = ()
+) -> list[Notice]:
+    """Return what is odd about new rows, worst first."""
+    found = [notice for check in checks for notice in check.notices()]
+    return arranged([*others, *found])

@@ -1,0 +1,271 @@
+"""Saving and loading: the document, its checksum, and its content as a whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from steelyard._common.files import atomic_write
+from steelyard.exceptions import ModelFileError, ParameterError
+from steelyard.persistence.codec import Sizes, read_fields
+from steelyard.persistence.declarations import (
+    Catalogue,
+    Declaration,
+    declared_table,
+    read_settings,
+)
+from steelyard.persistence.fitted import ATTRIBUTES
+from steelyard.persistence.models import ReadModel, build_model, read_model
+from steelyard.persistence.reader import InvalidContentError, ObjectReader
+from steelyard.persistence.table import ReadClasses, read_classes, read_schema
+
+if TYPE_CHECKING:
+    from steelyard.classifiers.base.estimator import BaseNB
+
+__all__ = ["load", "read", "save"]
+
+Result = TypeVar("Result")
+
+FORMAT = "steelyard model"
+VERSION = 2
+
+
+def save(estimator: BaseNB, path: str | PathLike[str]) -> None:
+    """Write a fitted classifier to one JSON file, whole or not at all.
+
+    The document is written to a temporary file in the same folder, flushed to the disk
+    and renamed: whenever the process is stopped, ``path`` is the old file or the new
+    one. See ``docs/model_file.md`` for the format.
+    """
+    from sklearn.utils.validation import check_is_fitted
+
+    from steelyard.persistence.content import content_of
+
+    check_is_fitted(estimator)
+    content = content_of(estimator)
+    try:
+        text = _canonical(content)
+    except ValueError:
+        raise ParameterError(
+            "This model cannot be saved: it holds numbers that are not finite."
+        ) from None
+    # JSON joins halves of a surrogate pair that Python keeps apart.
+    if "\\ud" in text and json.loads(text) != content:
+        raise ParameterError(
+            "This model cannot be saved: a name or value holds two surrogate code "
+            "points in a row, which JSON cannot tell from one character."
+        )
+    document = (
+        f'{{"format": "{FORMAT}", "version": {VERSION}, '
+        f'"checksum": "{_checksum(VERSION, text)}", "content": {text}}}\n'
+    )
+    atomic_write(path, document.encode("ascii"))
+
+
+def load(path: str | PathLike[str]) -> BaseNB:
+    """Read a classifier written by ``save``.
+
+    Nothing in the file is executed: it is parsed as JSON, compared with its checksum
+    and checked piece by piece, and only classes of this package are created.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A model file.
+
+    Returns
+    -------
+    classifier
+        Fitted, with the predictions of the saved one to the last bit.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, edited, of a newer version, or not a model file.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import steelyard as sy
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = sy.NaiveBayes().fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "iris.json")
+    ...     clf.save(path)
+    ...     again = sy.load(path)
+    >>> bool((again.predict_proba(X) == clf.predict_proba(X)).all())
+    True
+    """
+    from steelyard.persistence import content
+
+    # Found when it is called, and the classes with it: files are read without them.
+    return _read(path, lambda document: content.estimator_from(document))
+
+
+def load_fitted(path: str | PathLike[str]) -> Any:
+    """Read a model file for predictions, explanations and exports.
+
+    Returns
+    -------
+    LoadedModel
+        With the name of its classifier. That itself, where it reads cells in a way of
+        its own.
+    """
+    checked = read(path)
+    if checked.estimator == "SPSSNaiveBayes":
+        return load(path)
+    from steelyard.classifiers.fitted import LoadedModel
+    from steelyard.notices.record import TrainingRecord
+
+    sizes = Sizes(checked.model.schema, checked.classes.to_array())
+    model = build_model(checked.model, sizes)
+    sizes = Sizes.of(model)
+    found: dict[str, Any] = {"training_": TrainingRecord}
+    found |= {
+        name: partial(ATTRIBUTES[name].build, value, sizes)
+        for name, value in checked.attributes.items()
+    }
+    kind = type(checked.estimator, (LoadedModel,), {})
+    return kind(model, checked.settings["n_jobs"], found)
+
+
+def read(path: str | PathLike[str]) -> ReadContent:
+    """Read and check a file as ``load`` does, and load no classes.
+
+    Raises
+    ------
+    ModelFileError
+        Where ``load`` raises it, and with the same message.
+    """
+    return _read(path, read_content)
+
+
+def _read(path: str | PathLike[str], read: Callable[[Any], Result]) -> Result:
+    """Return what is read of the content of a file, whose wrapping is checked here."""
+    path = Path(path)
+    document = _parse(path)
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise ModelFileError(f"{path} is not a steelyard model file.")
+    version = document.get("version")
+    if type(version) is not int or version < 1:
+        raise ModelFileError(f"{path} has no valid version number.")
+    if version > VERSION:
+        raise ModelFileError(
+            f"{path} is of format version {version}, but this release reads versions "
+            f"up to {VERSION}. Upgrade steelyard to load it."
+        )
+    if set(document) != {"format", "version", "checksum", "content"}:
+        raise ModelFileError(f"{path} is not a model file: it has other entries.")
+    content = document["content"]
+    try:
+        text = _canonical(content)
+    except (ValueError, RecursionError):
+        raise ModelFileError(f"{path} holds values no model has.") from None
+    if document["checksum"] != _checksum(version, text):
+        raise ModelFileError(
+            f"{path} does not match its checksum: it is damaged or was edited. Save "
+            "the model again from its source."
+        )
+    try:
+        return read(content)
+    except InvalidContentError as error:
+        raise ModelFileError(f"{path} is not a valid model: {error}.") from None
+    except Exception as error:
+        # A matching checksum proves nothing about who made the file. Whatever else a
+        # made-up document may provoke, callers have one class of error to expect.
+        raise ModelFileError(
+            f"{path} is not a valid model: {type(error).__name__} ({_one_line(error)})."
+        ) from error
+
+
+def _parse(path: Path) -> Any:
+    data = path.read_bytes()
+    try:
+        return json.loads(
+            data.decode("utf-8"),
+            object_pairs_hook=_distinct_keys,
+            parse_constant=_no_constant,
+        )
+    except UnicodeDecodeError as error:
+        raise ModelFileError(
+            f"{path} is not a model file: it is not UTF-8 text (byte {error.start})."
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(
+            f"{path} is not a model file, or was cut short: {_one_line(error)}."
+        ) from None
+
+
+def _canonical(content: Any) -> str:
+    """Spell a content in the one way that the checksum is taken of."""
+    # ASCII, which is the default.
+    return json.dumps(content, allow_nan=False, sort_keys=True, separators=(",", ":"))
+
+
+def _checksum(version: int, text: str) -> str:
+    """Hash version and canonical content: white space and order of keys are free."""
+    digest = hashlib.sha256(f"{FORMAT} {version} {text}".encode("ascii"))
+    return "sha256:" + digest.hexdigest()
+
+
+def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    entries = dict(pairs)
+    if len(entries) != len(pairs):
+        raise ValueError("a key occurs twice")
+    return entries
+
+
+def _no_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not a number that JSON knows")
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
+
+
+@dataclass(frozen=True)
+class ReadContent:
+    """What a file holds, every value of it of the type, shape and range it must be."""
+
+    estimator: str
+    declaration: Declaration
+    settings: dict[str, Any]
+    classes: ReadClasses
+    model: ReadModel
+    """With the schema of the table, and a list of the classes."""
+
+    attributes: dict[str, Any]
+    """Fitted attributes by name, as plain values."""
+
+
+def read_content(content: Any, catalogue: Catalogue | None = None) -> ReadContent:
+    """Return the checked content of a file, or say what is wrong with it.
+
+    Without a catalogue it is compared with the table of what classes declare.
+    """
+    catalogue = declared_table() if catalogue is None else catalogue
+    reader = ObjectReader(content, "content")
+    reader.text("library")
+    estimator = reader.text("estimator", catalogue.estimators)
+    own = catalogue.declaration(estimator)
+    settings = read_settings(reader.inner("settings"), own, catalogue)
+    classes = read_classes(reader.inner("classes"))
+    schema = read_schema(reader.items("features"))
+    sizes = Sizes(schema, classes.values)
+    model = read_model(reader.inner("model"), sizes, own.models)
+    fitted = reader.inner("fitted")
+    fields = {
+        name: ATTRIBUTES[name]
+        for name, is_optional in own.attributes.items()
+        if not is_optional or fitted.has(name)
+    }
+    attributes = read_fields(fitted, fields, Sizes.of(model))
+    reader.finish()
+    return ReadContent(estimator, own, settings, classes, model, attributes)

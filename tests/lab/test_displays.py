@@ -1,0 +1,120 @@
+"""Pictures of a comparison: what they hold, and that nothing is cut off or covered."""
+
+import matplotlib
+import numpy as np
+import pytest
+
+from steelyard.exceptions import ParameterError
+from steelyard.lab.displays import (
+    BarsDisplay,
+    CriticalDifferenceDisplay,
+    PooledReliabilityDisplay,
+    ScatterDisplay,
+)
+from steelyard.lab.report.summaries import summarize
+from steelyard.lab.statistics import critical_difference
+
+matplotlib.use("Agg")
+
+LONG = ["a method of an uncommonly long name", "cost: $5 & $6", *"ABCDEFGHIJKLMNOPQR"]
+
+
+def texts(ax):
+    return [text.get_text() for text in ax.texts if text.get_text()]
+
+
+def boxes(display):
+    """Return where texts lie once drawn, in pixels."""
+    display.figure_.canvas.draw()
+    return [text.get_window_extent() for text in display.ax_.texts if text.get_text()]
+
+
+def test_the_diagram_shows_ranks_and_the_critical_difference(make_results):
+    results = make_results(n_datasets=10)
+    display = CriticalDifferenceDisplay.from_results(results)
+    assert display.layout.names == ["RNB", "NB", "GNB"]
+    assert display.layout.ranks == pytest.approx(np.sort(summarize(results).ranks))
+    cd = critical_difference(3, 10)
+    assert display.layout.critical_difference == pytest.approx(cd)
+    assert f"critical difference {cd:.2f}" in texts(display.ax_)
+
+
+@pytest.mark.parametrize("names", [LONG, ["RNB", "NB"]])
+def test_labels_of_the_diagram_neither_overlap_nor_leave_the_figure(
+    make_results, names
+):
+    display = CriticalDifferenceDisplay.from_results(make_results(names))
+    found = boxes(display)
+    width, height = display.figure_.canvas.get_width_height()
+    for i, box in enumerate(found):
+        assert box.x0 >= 0 and box.x1 <= width
+        assert box.y0 >= 0 and box.y1 <= height
+        assert not any(box.overlaps(other) for other in found[i + 1 :])
+
+
+def test_the_scatter_counts_who_is_better(make_results):
+    results = make_results(failed=[(0, "NB", 0)])
+    display = ScatterDisplay.from_results(results, "NB", "RNB")
+    assert (display.n_first, display.n_second) == (0, 5)
+    loss = ScatterDisplay.from_results(results, "NB", "RNB", "log_loss")
+    assert (loss.n_first, loss.n_second) == (0, 5)
+    assert display.ax_.get_xlim() == display.ax_.get_ylim()
+    assert len(display.ax_.collections[0].get_offsets()) == 5
+
+
+def test_bars_start_at_zero_with_the_best_at_the_top(make_results):
+    display = BarsDisplay.from_results(make_results(), "set 0")
+    labels = [label.get_text() for label in display.ax_.get_yticklabels()]
+    assert labels == ["RNB", "NB", "GNB"]
+    assert display.ax_.get_xlim()[0] == 0
+    assert display.ax_.yaxis_inverted()
+    average = BarsDisplay.from_results(make_results())
+    assert average.ax_.get_title().startswith("average of 6 data sets")
+
+
+def test_bars_leave_out_methods_with_failed_folds(make_results):
+    results = make_results(failed=[(0, "NB", 0)])
+    display = BarsDisplay.from_results(results, "set 0")
+    labels = [label.get_text() for label in display.ax_.get_yticklabels()]
+    assert labels == ["RNB", "GNB"]
+
+
+def test_reliability_draws_a_curve_for_each_method(make_results):
+    display = PooledReliabilityDisplay.from_results(make_results(LONG))
+    assert len(display.ax_.lines) == 1 + len(LONG)
+    two = PooledReliabilityDisplay.from_results(make_results(), ["NB", "RNB"])
+    assert list(two.curves) == ["NB", "RNB"]
+
+
+def test_pictures_go_where_they_are_told(make_results):
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(2, 2)
+    results = make_results()
+    drawn = [
+        CriticalDifferenceDisplay.from_results(results, ax=axes[0, 0]),
+        ScatterDisplay.from_results(results, "NB", "RNB", ax=axes[0, 1]),
+        BarsDisplay.from_results(results, ax=axes[1, 0]),
+        PooledReliabilityDisplay.from_results(results, ax=axes[1, 1]),
+    ]
+    assert [display.ax_ for display in drawn] == list(axes.ravel())
+    assert all(display.figure_ is figure for display in drawn)
+
+
+def test_what_cannot_be_drawn_is_said(make_results):
+    results = make_results()
+    with pytest.raises(ParameterError, match="no method 'XNB'"):
+        ScatterDisplay.from_results(results, "NB", "XNB")
+    with pytest.raises(ParameterError, match=r"no data set 'iris'.*set 0"):
+        BarsDisplay.from_results(results, "iris")
+    with pytest.raises(ParameterError, match="two data sets"):
+        CriticalDifferenceDisplay.from_results(make_results(n_datasets=1))
+    with pytest.raises(ParameterError, match="a rank for each"):
+        CriticalDifferenceDisplay(["NB", "RNB"], [1.0], 1.0)
+    for row in results.rows:
+        row["extra"] = None
+    with pytest.raises(ParameterError, match="no bins"):
+        PooledReliabilityDisplay.from_results(results)
+    failed = [(i, "NB", 0) for i in range(6)]
+    with pytest.raises(ParameterError, match="no data set with all folds"):
+        ScatterDisplay.from_results(make_results(failed=failed), "NB", "RNB")
