@@ -314,3 +314,25 @@ def test_ends_of_long_tailed_numbers_are_covered_where_curves_are_level():
     small = X[:, 0] < np.quantile(X[:, 0], 0.03)
     covers = (low <= expit(odds)) & (expit(odds) <= high)
     assert covers[small].mean() > 0.75
+
+
+def test_names_of_two_classes_may_be_exchanged(two):
+    X, y = two
+    exchanged = np.where(y == "ant", "bee", "ant")
+    first, other = (
+        ShrinkageNB(strength=STRENGTH).fit(X, own) for own in (y, exchanged)
+    )
+    np.testing.assert_allclose(
+        first.predict_interval(X), other.predict_interval(X)[:, ::-1], atol=1e-9
+    )
+
+
+def test_a_row_of_weight_two_tells_what_two_rows_tell(two):
+    X, y = two
+    rows = np.repeat(np.arange(len(y)), 2)
+    twice = ShrinkageNB(strength=STRENGTH).fit(X.iloc[rows], y[rows])
+    weighted = ShrinkageNB(strength=STRENGTH)
+    weighted.fit(X, y, sample_weight=np.full(len(y), 2.0))
+    np.testing.assert_allclose(
+        weighted.predict_interval(X), twice.predict_interval(X), atol=1e-6
+    )

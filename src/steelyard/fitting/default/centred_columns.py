@@ -78,6 +78,8 @@ class CentredRows:
         sample = problem.objective.sample(max(most, _LEAST_ROWS))
         self.share = softmax(sample.scores(weights))
         self.weights, self.is_all = sample.row_weights(), sample.is_all
+        self.total: float = problem.counts.total
+        """The weight of all rows: a row of weight two counts as two rows."""
         self.n_rows, self.codes = problem.objective.rows.n_rows, sample.table_rows()
         """How many rows there are; where those of the sample read tables, (s, d)."""
         starts = self.codes.shape[1] * np.arange(len(self.codes) + 1)
@@ -125,7 +127,7 @@ class CentredRows:
     @property
     def are_many(self) -> bool:
         """Whether there are so many rows that columns share next to nothing."""
-        return self.n_rows > _ROWS_OF_A_WEIGHT * self.n_coupled
+        return self.total > _ROWS_OF_A_WEIGHT * self.n_coupled
 
 
 def _code_in(coarse: FeatureSchema, fine: FeatureSchema) -> Ints:

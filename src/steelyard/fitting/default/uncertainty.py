@@ -302,7 +302,7 @@ class _Classes:
         told = evidence.table.values @ self._others
         top, bottom = (table.collect(known * drawn * own) for own in (told, drawn))
         follows = np.clip(top / np.maximum(bottom, 1e-300), 0.0, 1.0)
-        weight = np.maximum(rows.weight_of_evidence[self._classes].T, 0.0)
+        weight = np.maximum(rows.weight_of_evidence, 0.0).T @ abs(self._others) / 2.0
         alone, unlearned = table.spread(weight) * unlearned, np.minimum(unlearned, 1.0)
         share = alone * (alone + 2.0 * (1.0 - unlearned))
         return np.asarray(table.spread(follows) * share * variance)
@@ -311,7 +311,7 @@ class _Classes:
         """Return variances of steps of single bins, and within bins and cells."""
         rows, resolutions = self._rows, self._rows.evidence.resolutions
         counts = rows.problem.counts.by_code.sum(axis=1)
-        left_out = _LEFT_OUT * min(1.0, _FEW_ROWS / rows.n_rows) * self._spread
+        left_out = _LEFT_OUT * min(1.0, _FEW_ROWS / rows.total) * self._spread
         out = np.zeros(self._curvature.shape)
         for column in rows.columns:
             if column.feature.sides:
