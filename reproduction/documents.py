@@ -18,7 +18,7 @@ from reproduction.engine import Comparison, Paper, Run, published_folder
 from reproduction.report import Reproduction
 from steelyard._common.text import did_you_mean
 from steelyard.classifiers.joint import JointWeightedNB
-from steelyard.cli.experiments import PAPERS
+from steelyard.cli.reproduce import PAPERS
 from steelyard.exceptions import ParameterError
 from steelyard.lab.data.datasets import data_folder
 

@@ -13,7 +13,7 @@ import pytest
 import steelyard
 from steelyard.classifiers.registry import DEFAULT
 from steelyard.cli import options
-from steelyard.cli.methods import SHELLS, script
+from steelyard.cli.completion import SHELLS, script
 from steelyard.cli.run import build_parser, main
 
 COMMANDS = (
@@ -172,11 +172,11 @@ def test_interrupt_ends_with_status_130_and_no_traceback():
     code = (
         "import os, signal, sys, time\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from steelyard.cli import experiments, main\n"
+        "from steelyard.cli import demo, main\n"
         "def interrupted(progress):\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    time.sleep(30)\n"
-        "experiments.measure = interrupted\n"
+        "demo.measure = interrupted\n"
         "sys.exit(main(['demo']))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

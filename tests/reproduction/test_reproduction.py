@@ -32,7 +32,7 @@ from reproduction.simulated import (
 )
 from steelyard import NaiveBayes, compare, method
 from steelyard._common.text import markdown_table
-from steelyard.cli import experiments as command
+from steelyard.cli import reproduce as command
 from steelyard.cli.run import main
 from steelyard.exceptions import ParameterError
 from steelyard.lab.data.datasets import (
@@ -425,7 +425,7 @@ def test_command_of_an_installed_package_asks_for_a_checkout(
     tmp_path, monkeypatch, capsys
 ):
     installed = tmp_path / "lib" / "site-packages" / "steelyard" / "cli"
-    monkeypatch.setattr(command, "__file__", str(installed / "experiments.py"))
+    monkeypatch.setattr(command, "__file__", str(installed / "reproduce.py"))
     assert main(["reproduce", "rnb"]) == 2
     captured = capsys.readouterr()
     assert captured.out == "" and captured.err.count("\n") == 1

@@ -1,9 +1,7 @@
 """The command line: parses, calls a public function, prints what it returns.
 
-Here are its parser, and what becomes of errors. ``fit``, ``predict`` and ``explain``
-have a file each; ``evaluate`` has ``monitor`` too, ``export`` the card and edits,
-``experiments`` what runs many fits, and ``methods`` lists. ``options``, ``inputs``
-and ``output`` are shared; ``quick`` predicts small files.
+Each command has a file of its name. ``run`` has the parser of all and handles errors;
+``options``, ``inputs`` and ``output`` are shared; ``quick`` predicts small files.
 """
 
 from typing import TYPE_CHECKING

@@ -403,3 +403,11 @@ def open_rows(arguments: argparse.Namespace) -> tuple[Scan, Recast]:
     )
     rows.work_folder = arguments.work_folder
     return rows, reader
+
+
+def check_target(target: str | None, clf: Any, arguments: argparse.Namespace) -> None:
+    """Refuse a target that the model predicts from, or that --by names as well."""
+    if target is not None and target in clf.encoder_.schema_.names:
+        raise ParameterError(f"The column {target!r} is one the model predicts from.")
+    if target is not None and target == arguments.by:
+        raise ParameterError(f"--by names the target, {target!r}. Name another column.")

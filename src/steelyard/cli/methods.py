@@ -1,10 +1,8 @@
-"""``steelyard methods`` and ``completion``: what there is, for people and shells."""
+"""``steelyard methods``: a table of every method."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from typing import Any
 
 from steelyard.cli import options, output
 
@@ -48,63 +46,3 @@ def run_methods(arguments: argparse.Namespace) -> None:
         if DEFAULT in line[0].split(", "):
             line[0] += " (default)"
     output.print_table("Methods", header, cells, n_texts=4)
-
-
-SHELLS = ("bash", "zsh", "fish", "tcsh")
-
-_SHELLS = "print a script that lets a shell complete commands and options"
-_SHELLS_EXAMPLES = """
-steelyard completion bash > ~/.local/share/bash-completion/completions/steelyard
-steelyard completion zsh > ~/.zfunc/_steelyard
-steelyard completion fish > ~/.config/fish/completions/steelyard.fish
-"""
-
-
-def add_shell_option(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
-    parser.add_argument("shell", choices=SHELLS, help="for which shell")
-
-
-@options.command("completion", _SHELLS, _SHELLS_EXAMPLES, add_shell_option)
-def run_completion(arguments: argparse.Namespace) -> None:
-    """Print the script."""
-    # The program consists of its commands, of which this is one.
-    from steelyard.cli.run import build_parser
-
-    print(script(arguments.shell, build_parser()))
-
-
-def script(shell: str, parser: argparse.ArgumentParser) -> str:
-    """Return the script for a shell, made from the parser."""
-    import shtab
-
-    import steelyard
-
-    methods = steelyard.methods()
-    acronyms = [entry.acronym for entry in methods]
-    settings = sorted({text for entry in methods for text in _settings_of(entry)})
-    for action in _actions(parser):
-        if action.dest in ("method", "methods"):
-            action.choices = acronyms
-        elif action.dest == "settings":
-            action.choices = settings
-        elif action.metavar == "DIR":
-            action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
-        elif action.metavar == "FILE" or not (action.option_strings or action.choices):
-            action.complete = shtab.FILE  # type: ignore[attr-defined]
-    return str(shtab.complete(parser, shell))
-
-
-def _settings_of(method: Any) -> Iterator[str]:
-    """Yield NAME= and, where words are allowed, NAME=WORD, for what is declared."""
-    for name, entry in method.estimator._settings.items():
-        words = entry.allowed.words if entry.allowed else ()
-        yield from (f"{name}={word}" for word in ("", *words))
-
-
-def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Yield the options and arguments of all commands."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for command in action.choices.values():
-                yield from command._actions

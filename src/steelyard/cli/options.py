@@ -22,6 +22,12 @@ SEVERAL = f"{DATA}; several, a folder or a quoted pattern are read in chunks"
 MODEL = "a model file, written by fit"
 READING = "format separator decimal thousands encoding missing_values".split()
 READING += "skip comment no_header sheet".split()
+# As in the export, which is loaded when it is needed; a test compares.
+DIALECTS = (
+    *("duckdb", "sqlite", "postgres", "spark", "bigquery", "snowflake", "sqlserver"),
+    *("mysql", "mariadb", "clickhouse", "redshift", "oracle", "trino"),
+    "athena",
+)
 
 
 class Command(NamedTuple):
@@ -189,6 +195,20 @@ def add_runs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", metavar="DIR", help=about)
     about = "processes (default: 2)"
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help=about)
+
+
+def add_sql(parser: argparse.ArgumentParser) -> Any:
+    """Add the options of SQL; return their group."""
+    group = parser.add_argument_group("SQL")
+    about = "the database (default: duckdb)"
+    group.add_argument("--dialect", choices=DIALECTS, help=about)
+    about = "the table that is scored (default: data)"
+    group.add_argument("--table", metavar="NAME", help=about)
+    about = "columns of the table to return, such as its key"
+    add_names(group, "--keep", about)
+    about = "return what every column adds as well"
+    group.add_argument("--contributions", action="store_true", help=about)
+    return group
 
 
 def add_force(parser: argparse.ArgumentParser) -> None:

@@ -21,12 +21,12 @@ from steelyard.cli.output import in_options, refuse_own_input, show_notes
 
 __all__ = ["main"]
 
-for _file in "fit predict evaluate explain export methods experiments".split():
-    import_module(f"steelyard.cli.{_file}")
-
-# In the order in which a newcomer needs them.
+# In the order in which a newcomer needs them; each is a file of this folder.
 NAMES = "fit predict evaluate explain export scorecard edit monitor methods compare "
 NAMES += "reproduce demo completion"
+
+for _name in NAMES.split():
+    import_module(f"steelyard.cli.{_name}")
 
 _EXAMPLES = """\
 examples:

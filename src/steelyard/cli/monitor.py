@@ -1,0 +1,97 @@
+"""``steelyard monitor``: new rows against those of training."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from steelyard.cli import options, output
+from steelyard.cli.inputs import check_target, load_model, rows_for
+from steelyard.exceptions import ParameterError
+
+if TYPE_CHECKING:
+    from steelyard.monitoring import Drift
+
+_MONITOR = "compare new rows with those a model was fitted to, by period"
+_MONITOR_EXAMPLES = """
+steelyard monitor model.json new.csv
+steelyard monitor model.json new.csv --by month -o drift.html
+steelyard monitor model.json "2024/*.parquet" --by date --target ill --json
+"""
+
+ALARM = 3
+"""Exit status where a threshold is passed."""
+
+
+def add_monitor_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument("model", help=options.MODEL)
+    parser.add_argument("data", nargs="+", metavar="FILE", help=options.SEVERAL)
+    about = "column of periods, which the model need not use; dates are cut to months"
+    parser.add_argument("--by", metavar="NAME", help=about)
+    about = "column of the truth, as far as it is known (default: the model's target, "
+    parser.add_argument("--target", metavar="NAME", help=f"{about}if it is there)")
+    about = "threshold of the population stability index (default: 0.25)"
+    parser.add_argument("--psi", type=float, default=0.25, metavar="X", help=about)
+    about = "threshold of shares of missing, unseen and out-of-range cells, and of "
+    about += "predicted minus observed shares (default: 0.05)"
+    parser.add_argument("--share", type=float, default=0.05, metavar="X", help=about)
+    about = "write a report with pictures, an HTML file"
+    parser.add_argument("-o", "--output", metavar="FILE", help=about)
+    options.add_force(parser)
+    options.add_json(parser)
+    options.add_input(parser)
+
+
+@options.command("monitor", _MONITOR, _MONITOR_EXAMPLES, add_monitor_options)
+def run_monitor(arguments: argparse.Namespace) -> int:
+    """Compare, print and write; return 3 where a threshold is passed, else 0."""
+    output.check_output(arguments.output, arguments.force)
+    if arguments.output and not arguments.output.lower().endswith((".html", ".htm")):
+        problem = f"The report is an HTML file, not {arguments.output}."
+        raise ParameterError(problem)
+    clf = load_model(arguments.model)
+    target = arguments.target or _target_of_model(clf, arguments)
+    check_target(target, clf, arguments)
+    with output.working("Comparing …"):
+        found = _compared(clf, target, arguments)
+    output.present(arguments, found.to_dict, lambda: _show_drift(found))
+    if arguments.output is not None:
+        title = f"{Path(arguments.model).name}: drift"
+        page = found.to_html(title=title)
+        output.write_text(arguments.output, page, arguments.force)
+    return ALARM if found.is_alarm else 0
+
+
+def _compared(clf: Any, target: str | None, arguments: argparse.Namespace) -> Drift:
+    from steelyard.monitoring import DriftWatch
+
+    watch = DriftWatch(clf, psi=arguments.psi, share=arguments.share)
+    also = [name for name in (target, arguments.by) if name is not None]
+    for table, others in rows_for(clf, arguments.data, arguments, also):
+        given = [others.column(name).to_pylist() for name in also]
+        labels = given[0] if target is not None else None
+        watch.add(table, labels, given[-1] if arguments.by is not None else None)
+    return watch.result()
+
+
+def _target_of_model(clf: Any, arguments: argparse.Namespace) -> str | None:
+    """Return the model's target where the files have it."""
+    from steelyard.io.recognise import open_files
+
+    target = getattr(clf, "target_name_", None)
+    if target is None or "-" in arguments.data:
+        return None
+    like = clf.training_.reading
+    reader = open_files(arguments.data, like=like, **options.reading_of(arguments))
+    if target not in reader.names:
+        return None
+    output.note(f"the truth is in column {target!r}, the model's target")
+    return str(target)
+
+
+def _show_drift(found: Drift) -> None:
+    for table in found.tables():
+        output.print_table(*table)
+    output.say(*found.summary())

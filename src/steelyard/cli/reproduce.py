@@ -1,0 +1,83 @@
+"""``steelyard reproduce``: the tables of a paper, measured again."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from steelyard.cli import options, output
+
+PAPERS = ("rnb", "cwnb", "exponential", "spss")
+"""The documents whose tables can be measured: a TOML file each."""
+
+_REPRODUCE = "measure the tables of a paper beside what it published"
+_REPRODUCE_EXAMPLES = """
+steelyard reproduce rnb --quick --data datasets
+steelyard reproduce exponential --out results
+steelyard reproduce spss --markdown spss.md
+steelyard reproduce rnb --out results --write docs/reproduction.md
+"""
+
+
+def add_reproduce_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    add = parser.add_argument
+    add("paper", choices=PAPERS, help="whose tables")
+    add("--quick", action="store_true", help="a few small data sets")
+    options.add_runs(parser)
+    about = "folder of published tables (default: 'published' beside the data sets)"
+    add("--published", metavar="DIR", help=about)
+    about = "how often cross-validation is repeated where a paper does it 10 times"
+    add("--repeats", type=int, metavar="N", help=about)
+    about = "keep results, report and pictures in a folder, from which an interrupted"
+    add("--out", metavar="DIR", help=f"{about} run resumes")
+    add("--markdown", metavar="FILE", help="write the report to a file")
+    about = "replace the paper's section of a Markdown page, between the lines"
+    marks = "'<!-- begin PAPER -->' and '<!-- end PAPER -->'"
+    add("--write", metavar="FILE", help=f"{about} {marks}")
+    add("--silent", action="store_true", help="no progress on standard error")
+    options.add_force(parser)
+    options.add_json(parser)
+
+
+@options.command("reproduce", _REPRODUCE, _REPRODUCE_EXAMPLES, add_reproduce_options)
+def run_reproduce(arguments: argparse.Namespace) -> None:
+    """Print the report of a paper, and write it where asked."""
+    reproduce = _reproduce_of_checkout(arguments.paper)
+    output.check_output(arguments.markdown, arguments.force)
+    report = reproduce(
+        arguments.paper,
+        arguments.data,
+        arguments.published,
+        n_jobs=arguments.jobs,
+        progress=not arguments.silent,
+        **options.chosen(arguments, "quick", "out", "repeats"),
+    )
+    text = report.to_markdown(level=1)
+    if arguments.markdown is not None:
+        output.write_text(arguments.markdown, text, arguments.force)
+    if arguments.write is not None:
+        report.write_section(Path(arguments.write))
+        output.note(f"written: {arguments.write}")
+    output.present(arguments, report.as_dict, lambda: print(text))
+
+
+def _reproduce_of_checkout(paper: str) -> Callable[..., Any]:
+    """Return the function behind the command: it is beside ``src``, in no wheel."""
+    root = Path(__file__).parents[3]
+    if not (root / "reproduction" / "documents.py").is_file():
+        raise FileNotFoundError(
+            "reproduction needs a checkout of the repository: experiments of papers "
+            "are not installed with the package. In its folder run: "
+            f"pip install -e '.[cli,plot]' && steelyard reproduce {paper}"
+        )
+    if str(root) not in sys.path:
+        # First, so that a folder of this name elsewhere is not taken for it. Processes
+        # of a comparison have the same path.
+        sys.path.insert(0, str(root))
+    from reproduction.documents import reproduce
+
+    return reproduce

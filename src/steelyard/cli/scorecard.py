@@ -1,0 +1,87 @@
+"""``steelyard scorecard``: a model as a card of points."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from steelyard.cli import options, output
+from steelyard.cli.inputs import load_model, rows_and_labels
+from steelyard.exceptions import ParameterError
+
+_CARD = "write a model as a card of whole points that people can add up"
+_CARD_EXAMPLES = """
+steelyard scorecard model.json
+steelyard scorecard model.json -o card.html --data train.csv
+steelyard scorecard model.json -o card.sql --dialect postgres --table people --keep id
+"""
+
+_SETTINGS = "points_to_double base_points base_odds max_bins max_cells pairs"
+
+
+def add_card_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    add = parser.add_argument
+    add("model", help=options.MODEL)
+    about = "file to write: .html, .xlsx, .csv, .md, .sql, .onnx, .pmml, .js or .py"
+    add("-o", "--output", metavar="FILE", help=f"{about} (default: print the card)")
+    options.add_force(parser)
+    about = "rows to make the card on, best those of training (default: the counts in "
+    add("--data", metavar="FILE", help=f"{about}the model); at most 20,000")
+    about = "column of these rows that holds the truth, for the loss of the card"
+    add("--target", metavar="NAME", help=about)
+    about = "the class that points speak for (default: the second of two; with more "
+    add("--for", metavar="CLASS", dest="label", help=f"{about}classes a card for each)")
+    for name, kind, about in (
+        ("points-to-double", float, "points that double the odds (default: 20)"),
+        ("base-points", float, "points of the base odds (default: 600)"),
+        ("base-odds", float, "odds to one at the base points (default: 50)"),
+        ("max-bins", int, "most cells of a column (default: 8)"),
+        ("max-cells", int, "most cells of the card (default: 80)"),
+        ("pairs", int, "how many pairs of columns are on the card (default: 0)"),
+    ):
+        add(f"--{name}", type=kind, metavar="N", help=about)
+    options.add_sql(parser)
+
+
+@options.command("scorecard", _CARD, _CARD_EXAMPLES, add_card_options)
+def run_card(arguments: argparse.Namespace) -> None:
+    """Write the card, or print it."""
+    output.check_output(arguments.output, arguments.force)
+    clf = load_model(arguments.model)
+    rows, label = _card_rows(clf, arguments), _card_label(clf, arguments)
+    settings = options.chosen(arguments, *_SETTINGS.split())
+    chosen = {name: value for name, value in settings.items() if value is not None}
+    card = clf.scorecard(*rows, target=label, **chosen)
+    writing = options.given(arguments, "dialect table keep contributions")
+    if arguments.output is not None:
+        card.export(arguments.output, **writing)
+        output.note(f"written: {arguments.output}")
+    elif writing:
+        raise ParameterError(f"--{next(iter(writing))} is for SQL: -o card.sql.")
+    else:
+        print(card)
+
+
+def _card_label(clf: Any, arguments: argparse.Namespace) -> Any:
+    """Return the class that is called so."""
+    if arguments.label is None:
+        return None
+    known = {str(label): label for label in clf.classes_.tolist()}
+    if arguments.label not in known:
+        raise ParameterError(
+            f"--for must be one of the classes {', '.join(known)}. Got "
+            f"{arguments.label!r}."
+        )
+    return known[arguments.label]
+
+
+def _card_rows(clf: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
+    """Read rows, and labels where their column is named."""
+    if arguments.data is None:
+        if arguments.target is not None:
+            raise ParameterError(
+                "--target names a column of --data, which is not given."
+            )
+        return None, None
+    return rows_and_labels(clf, arguments.data, arguments.target)
