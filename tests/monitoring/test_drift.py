@@ -222,6 +222,15 @@ def test_scores_of_an_edited_model_are_not_compared_with_those_before(tmp_path):
         assert back.has_scores and back.rows() == clf.drift(X).rows()
 
 
+def test_numbers_too_large_to_square_are_beyond_those_of_training():
+    X, y = people(400, 1)
+    clf = sy.NaiveBayes(numeric="gaussian").fit(X, y)
+    (name,) = X.select_dtypes("float").columns[:1]
+    new = X.assign(**{name: 1e160})
+    clf.predict_proba(new)
+    assert column(clf.drift(new), name).beyond.value == 1.0
+
+
 # ----------------------------------------------------------------- alarms without cause
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from steelyard._common.allowed import N_BARS
-from steelyard._common.arrays import Floats
+from steelyard._common.arrays import Floats, Ints
 from steelyard.evaluation.evaluate import grouped, label_names
 from steelyard.evaluation.metrics import (
     MISSING,
@@ -38,7 +38,7 @@ from steelyard.monitoring.result import (
 )
 from steelyard.notices.check import NewRows
 from steelyard.notices.notice import ColumnCheck
-from steelyard.proba.counts import Counts, count
+from steelyard.proba.counts import Counts
 from steelyard.table.by_schema import ColumnCells
 from steelyard.table.dates import date_of_part
 from steelyard.table.factors import is_missing
@@ -106,8 +106,9 @@ class _Tally:
     """What is counted of the rows of a period."""
 
     checks: NewRows
-    counts: Counts | None = None
-    scores: list[Floats] = field(default_factory=list)
+    codes: dict[int, Ints] = field(default_factory=dict)
+    """Rows of each code of the attributes that are compared."""
+
     bars: dict[int, Floats] = field(default_factory=dict)
     """Histograms of columns, and of scores at -1, -2 and so on."""
 
@@ -177,9 +178,11 @@ class DriftWatch:
             check_n_labels(len(y), codes.n_rows)
         proba = clf.model_.proba(codes, clf.n_jobs)
         tally = self._tallies.setdefault(name, _Tally(NewRows(clf)))
-        nobody = np.zeros(codes.n_rows, dtype=np.uint32)
-        counted = count(codes, nobody, None, 1, clf.n_jobs)
-        tally.counts = counted if tally.counts is None else tally.counts + counted
+        for view in self._views:
+            if view is not None and self._schema.features[view].is_coded:
+                size = self._schema.features[view].n_codes
+                rows = np.bincount(codes.column(view), minlength=size)
+                tally.codes[view] = tally.codes.get(view, 0) + rows
         tally.checks.add(X)
         tally.n_rows += codes.n_rows
         tally.mean += float(proba[:, -1].sum())
@@ -293,7 +296,7 @@ class DriftWatch:
         check: ColumnCheck,
         chance: float,
     ) -> Comparison | None:
-        if self._before is None or view is None or tally.counts is None:
+        if self._before is None or view is None:
             return None
         feature = self._schema.features[view]
         gone = self._missing_before(column, view)
@@ -307,7 +310,7 @@ class DriftWatch:
         n_values = feature.n_values - feature.missing_is_value
         rows = slice(first + 1, first + 1 + n_values)
         before = self._before.by_code[rows].sum(axis=1).tolist()
-        now = tally.counts.by_code[rows, 0].tolist()
+        now = tally.codes[view][1 : 1 + n_values].astype(np.float64).tolist()
         if feature.kind == "binned":
             return compare_counts(
                 before,
