@@ -222,6 +222,19 @@ def test_chunks_keep_shapes_of_ordered_categories_when_strengths_are_chosen_agai
 # ------------------------------------------------------------------------------- around
 
 
+def test_a_pair_that_would_break_a_shape_is_refused_by_the_name_of_the_column():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.normal(size=200), "job": ["a", "b"] * 100})
+    y = X["age"] + rng.normal(size=200) > 0
+    clf = ShrinkageNB(
+        strength=(1.0, 4.0, 1.0),
+        pairs=[("age", "job")],
+        constraints={"age": "increasing"},
+    )
+    with pytest.raises(ParameterError, match="`pairs` joins column 'age', to which"):
+        clf.fit(X, y)
+
+
 def test_a_column_with_a_shape_is_in_no_pair_and_that_is_said():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.integers(0, 2, (400, 4)), columns=list("abcd"))

@@ -282,10 +282,12 @@ def resolve_shapes(
         asked[column] = Shape(column, kind, target, views)
     for pair in schema.features[schema.n_plain :]:
         for side in pair.sides:
-            if schema.columns[side.feature] in asked:
-                own = schema.labels()[side.feature]
+            column = schema.columns[side.feature]
+            if column in asked:
+                # The first view has the name of the column.
+                label = schema.labels()[asked[column].views[0]]
                 raise ParameterError(
-                    f"`pairs` joins column {own!r}, to which `constraints` gives a "
+                    f"`pairs` joins column {label!r}, to which `constraints` gives a "
                     "shape that holds for all rows. Leave one of them out."
                 )
     return Shapes(schema, len(classes), tuple(asked.values()))
