@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from steelyard.classifiers.base.estimator import BaseNB
 from steelyard.export import Scorer
 
 ROOT = Path(__file__).parents[1]
@@ -18,7 +19,7 @@ answers = importlib.import_module("fuzzing.answers")
 model_files = importlib.import_module("fuzzing.model_files")
 texts = importlib.import_module("fuzzing.texts")
 
-COUNTS = {"tables": 5, "files": 30, "texts": 10, "journals": 60}
+COUNTS = {"tables": 5, "files": 30, "texts": 10, "journals": 60, "chains": 10}
 
 
 @pytest.mark.parametrize("kind", COUNTS)
@@ -107,6 +108,14 @@ def test_a_bug_in_an_engine_is_found_by_its_check(monkeypatch):
 
     monkeypatch.setattr(Scorer, "__call__", wrong)
     assert "scorer" in fuzz.run_case("tables", 0, 1).found
+
+
+def test_an_edit_that_is_not_undone_ends_a_chain(monkeypatch):
+    assert not fuzz.run_case("chains", 3, 1).found
+    monkeypatch.setattr(BaseNB, "unedited", lambda clf: clf)
+    done = fuzz.run_case("chains", 3, 1)
+    assert "without edits" in done.found
+    assert ", edited {" in done.about
 
 
 def test_blocks_of_texts_are_small(tmp_path):

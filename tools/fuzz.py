@@ -29,6 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 from fuzzing.case import Case, WrongError, said
+from fuzzing.chains import attack_chain
 from fuzzing.journals import attack_journal
 from fuzzing.model_files import attack_file
 from fuzzing.tables import attack_table
@@ -39,9 +40,10 @@ ATTACKS: dict[str, Callable[[Case, int], None]] = {
     "files": attack_file,
     "texts": attack_text,
     "journals": attack_journal,
+    "chains": attack_chain,
 }
 # About three minutes.
-COUNTS = {"tables": 210, "files": 1000, "texts": 200, "journals": 500}
+COUNTS = {"tables": 210, "files": 1000, "texts": 200, "journals": 500, "chains": 100}
 # What takes longer is a finding.
 MOST_SECONDS = 120
 
