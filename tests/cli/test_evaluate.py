@@ -145,6 +145,8 @@ def test_a_cost_has_a_threshold_and_an_interval(csv, model, run, run_json):
         (["MODEL", "CSV", "--target", "ill", "--method", "NB"], "is fitted"),
         (["MODEL", "CSV", "--target", "ill", "--set", "a=1"], "--set is for training"),
         (["MODEL", "CSV", "--target", "ill", "--weights", "zip"], "is for training"),
+        (["MODEL", "CSV", "--target", "ill", "--folds", "3"], "--folds is for cross"),
+        (["MODEL", "CSV", "--target", "ill", "--seed", "0"], "--seed is for cross"),
         (["MODEL", "CSV", "--target", "ill", "--positive", "x"], "among the classes"),
         (["a", "b", "c"], "a model file and a test file"),
         (["CSV", "MODEL", "--target", "ill"], "not a model file"),

@@ -255,3 +255,12 @@ def test_german_money_is_read_beside_whole_numbers(tmp_path, other, is_known, mo
     assert found["sum"][known].tolist() == expected[known].tolist()
     assert found["age"].tolist() == list(range(20, 80))
     assert "decimal commas, thousands marked by '.'" in notes[0]
+
+
+@pytest.mark.parametrize(("separator", "decimal"), [(",", ","), (";", ".")])
+def test_money_alone_is_as_in_the_model_s_file_of_one_separator(
+    tmp_path, separator, decimal
+):
+    path = written(tmp_path, "a;b\n1.234 €;2\n")
+    reader = open_files(path, like={"decimal": ".", "separator": separator})
+    assert reader.dialect.decimal == decimal

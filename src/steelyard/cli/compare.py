@@ -17,7 +17,7 @@ steelyard compare iris wine breast_cancer --methods NB,RNB,LogisticRegression
 steelyard compare data.csv --target class --methods NB,SNB --html report.html
 steelyard compare group:rnb33 --data datasets --methods all --journal run.jsonl
 """
-_DESIGN = ("folds", "repeats", "seed", "journal", "retry_errors")
+_DESIGN = ("repeats", "journal", "retry_errors")
 _REPORTS = ("html", "markdown", "latex", "csv")
 
 
@@ -78,6 +78,7 @@ def run_compare(arguments: argparse.Namespace) -> None:
         protocol=arguments.protocol or "honest",
         folder=arguments.data,
         n_jobs=arguments.jobs,
+        **options.folds_of(arguments),
         **options.chosen(arguments, *_DESIGN),
     )
     _write_reports(results, arguments)

@@ -97,7 +97,7 @@ def _cross_validate(arguments: argparse.Namespace, deciding: Any) -> Measured:
         whole = others.join(data.table)
         where = f"The data set {data.name}"
         by = whole[find_column(arguments.by, whole.columns, where)]
-    design = options.chosen(arguments, "folds", "seed")
+    design = options.folds_of(arguments)
     with _warning_once():
         result = evaluate(
             clf,
@@ -127,6 +127,11 @@ def _test_model(arguments: argparse.Namespace, deciding: Any) -> Measured:
             raise ParameterError(
                 f"--{name} is for training; the model {arguments.data[0]} is fitted."
             )
+    for name in options.given(arguments, " ".join(options.FOLDS)):
+        raise ParameterError(
+            f"--{name} is for cross-validation of a data file; with a model all rows "
+            f"of {arguments.data[1]} are predicted once. Leave it out."
+        )
     path, test = arguments.data
     clf = load_model(path)
     if arguments.target is None:

@@ -28,6 +28,8 @@ DIALECTS = (
     *("mysql", "mariadb", "clickhouse", "redshift", "oracle", "trino"),
     "athena",
 )
+FOLDS = {"folds": 10, "seed": 1}
+"""How rows are split where nothing else is asked for."""
 
 
 class Command(NamedTuple):
@@ -183,10 +185,10 @@ def add_target(parser: argparse.ArgumentParser) -> None:
 
 
 def add_folds(parser: argparse.ArgumentParser) -> None:
-    """Say how rows are split."""
-    parser.add_argument("--folds", type=int, default=10, help="folds (default: 10)")
-    about = "seed of the folds (default: 1)"
-    parser.add_argument("--seed", type=int, default=1, help=about)
+    """Say how rows are split; what is not given is None."""
+    for name, about in (("folds", "folds"), ("seed", "seed of the folds")):
+        about = f"{about} (default: {FOLDS[name]})"
+        parser.add_argument(f"--{name}", type=int, help=about)
 
 
 def add_runs(parser: argparse.ArgumentParser) -> None:
@@ -256,6 +258,11 @@ def reading_of(arguments: argparse.Namespace) -> dict[str, Any]:
 def chosen(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:
     """Return what was chosen for some options, by name."""
     return {name: getattr(arguments, name) for name in names}
+
+
+def folds_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return how rows are split, as `add_folds` has asked."""
+    return FOLDS | given(arguments, " ".join(FOLDS))
 
 
 def given(arguments: argparse.Namespace, names: str) -> dict[str, Any]:

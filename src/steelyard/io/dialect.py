@@ -255,8 +255,16 @@ def find_dialect(
     if asked.get("decimal") is None:
         rows = _rows_of(tops.get((sep, quote)), found)
         marks = _marks_of(rows, {"", *found["missing_values"]})
-        found["decimal"] = decimal_of(marks, sep, known=like.get("decimal"))
+        found["decimal"] = decimal_of(marks, sep, **_expected(like, sep))
     return CsvDialect(**{**found, **_marks(sep, quote)})
+
+
+def _expected(like: Mapping[str, Any], separator: str) -> dict[str, Any]:
+    """Return the decimal mark of a model's file: sure with the same separator."""
+    mark = like.get("decimal")
+    if like.get("separator", separator) == separator:
+        return {"known": mark}
+    return {"guess": mark or "."}
 
 
 def _marks(separator: str, quote: str) -> dict[str, str]:
