@@ -208,6 +208,36 @@ def test_the_start_is_fitted_again():
     assert (made.unedited().predict_proba(X) == clf.predict_proba(X)).all()
 
 
+def test_the_start_is_fitted_again_where_scores_are_half_of_log_odds():
+    X, y = table()
+    clf = sy.WeightedNB(loss="exponential", calibrated=True, lam=1.0).fit(X, y)
+    assert clf.model_.link_scale == 2.0
+    made = clf.edited(EDITS["set values"], recalibrate=(X, y))
+    rates = [(y == "yes").mean(), made.predict_proba(X)[:, 1].mean()]
+    assert rates[0] == pytest.approx(rates[1], abs=1e-8)
+
+
+def test_an_edit_may_have_another_reason_than_all():
+    clf = METHODS["NB"].fit(*table())
+    first = {**EDITS["remove"], "reason": "not allowed"}
+    made = clf.edited([first, EDITS["rise"]], reason="the board said so")
+    assert [e.reason for e in made.edits_] == ["not allowed", "the board said so"]
+
+
+def test_a_line_between_bins_is_straight_in_numbers_not_in_places():
+    X = pd.DataFrame({"x": np.tile([0.0, 1.0, 2.0, 10.0], 30)})
+    y = np.where(np.arange(120) % 7 < X["x"], "no", "yes")
+    edges = sy.FixedEdgesDiscretizer([0.5, 1.5, 6.0])
+    clf = sy.NaiveBayes(numeric=edges).fit(X, y)
+    made = clf.edited({"column": "x", "interpolate": True})
+    curve = np.array(made.edits_[-1].after)
+    # The middles of the bins, between 0 and 10.
+    shares = (np.array([0.25, 1.0, 3.75, 8.0]) - 0.25) / 7.75
+    expected = curve[0] + shares * (curve[-1] - curve[0])
+    assert abs(curve[-1] - curve[0]) > 0.01
+    np.testing.assert_allclose(curve, expected, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
