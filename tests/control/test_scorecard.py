@@ -23,6 +23,7 @@ from steelyard.control.card_cells import (
     merged_fit,
     pooled,
 )
+from steelyard.control.card_columns import made_rows
 from steelyard.control.scorecard import rounded, scorecard_of
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.export import to_sql
@@ -563,3 +564,26 @@ def test_cells_whose_points_go_against_the_model_become_one():
     assert pooled(fit, np.array([0, -3, 1, 1])) is None
     made = pooled(fit, np.array([0, -3, 2, 1]))
     assert made is not None and made.columns[0].groups.tolist() == [0, 1, 2, 2]
+
+
+def test_made_numbers_of_a_density_are_spread_as_those_of_training():
+    rng = np.random.default_rng(0)
+    y = np.arange(2000) % 2
+    X = pd.DataFrame({"income": rng.normal(30_000.0, 5_000.0 * (1 + y))})
+    clf = sy.NaiveBayes(numeric="gaussian").fit(X, y)
+    codes = made_rows(clf.encoder_.schema_, clf.counts_, clf.training_.ranges)
+    numbers = codes.number_column(0)
+    for c, part in enumerate(np.split(numbers, [len(numbers) // 2])):
+        rows = X["income"][y == c]
+        assert part.mean() == pytest.approx(rows.mean(), rel=1e-3)
+        assert part.std() == pytest.approx(rows.std(), rel=0.02)
+
+
+def test_ends_of_a_card_are_the_points_of_its_worst_and_best_rows():
+    X = pd.DataFrame(itertools.product("abc", "de"), columns=["wood", "soil"])
+    X = pd.concat([X] * 20, ignore_index=True)
+    y = (X["wood"] == "a") ^ (np.arange(120) % 5 == 0) | (X["soil"] == "d")
+    made = sy.NaiveBayes(categorical_features="all").fit(X, y).scorecard(X)
+    points, (card,) = made.points(X), made.cards
+    assert card.ends() == (points.min(), points.max())
+    assert card.start != 0 and np.ptp(points) > 0

@@ -15,16 +15,16 @@ from steelyard.table.frames import as_table
 
 # A Friday, a leap day, nothing, and a Sunday before the first of January 1970.
 DAYS = [dt.date(2024, 1, 5), dt.date(2024, 2, 29), None, dt.date(1969, 12, 28)]
-CLOCK = [dt.time(10, 30), dt.time(23), None, dt.time(0)]
+CLOCK = [dt.time(10, 30), dt.time(23), None, dt.time(7, 15)]
 TIMES = [d and dt.datetime.combine(d, t) for d, t in zip(DAYS, CLOCK, strict=True)]
 PARTS = {
     "when": [19727, 19782, None, -4],
     "when.year": [2024, 2024, None, 1969],
     "when.month": [1, 2, None, 12],
     "when.weekday": [5, 4, None, 7],
-    "when.hour": [10, 23, None, 0],
+    "when.hour": [10, 23, None, 7],
 }
-FRACTIONS = [10.5 / 24, 23 / 24, None, 0]
+FRACTIONS = [10.5 / 24, 23 / 24, None, 7.25 / 24]
 
 TABLES = {
     "pandas": pd.DataFrame({"when": pd.to_datetime(pd.Series(TIMES))}),
