@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 from importlib.resources import files
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -518,11 +517,3 @@ def test_rows_of_the_author_are_in_the_page_with_their_classes(mixed, tmp_path):
     with pytest.raises(ParameterError, match=r"at most \d+ rows. Got 6000"):
         clf.to_html(tmp_path / "no.html", rows=many)
     assert not (tmp_path / "no.html").exists()
-
-
-@pytest.mark.parametrize("method", ["NB", "GNB", "WANBIA-CLL", "SHNB"])
-def test_sliders_of_files_without_ranges_end_beyond_the_cut_points(method):
-    models = Path(__file__).parents[1] / "golden/models-0.1"
-    text = json.dumps(page_data(sy.load(models / f"{method}.json")))
-    ends = re.findall(r'"low": ([^,}]+), "high": ([^,}]+)', text)
-    assert ends and all(float(low) < float(high) for low, high in ends)

@@ -1,7 +1,6 @@
-"""Models and fits that releases made, on small tables, to compare later ones with.
+"""Fits of every method on small tables, to compare later ones with.
 
-Run as a script to write them anew; only a change of what a method computes is a reason
-to, and a folder of models that was released is never written again.
+Run as a script to write them anew; only a change of what a method computes is a reason.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import pandas as pd
 import steelyard as sy
 
 HERE = Path(__file__).parent
-MODELS = HERE / "models-0.1"
 FITS = HERE / "fits.json"
 
 # Where a method draws random numbers or can be made to.
@@ -150,8 +148,7 @@ def record(clf, table):
 
 
 def main():
-    MODELS.mkdir(exist_ok=True)
-    expected, fits = {}, {}
+    fits = {}
     for name, clf in classifiers().items():
         for table in TABLES:
             try:
@@ -159,10 +156,6 @@ def main():
             except sy.exceptions.ParameterError as error:
                 raise SystemExit(f"{name} {table}: {error}") from error
             fits[f"{name} {table}"] = record(clf, table)
-            if table == "mixed":
-                clf.save(MODELS / f"{name}.json")
-                expected[name] = predictions(sy.load(MODELS / f"{name}.json"), table)
-    (MODELS / "expected.json").write_text(json.dumps(expected) + "\n", "utf-8")
     FITS.write_text(json.dumps(fits) + "\n", "utf-8")
 
 

@@ -4,7 +4,6 @@ import json
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -190,17 +189,6 @@ def test_rows_in_chunks_have_notices_of_what_is_counted():
     ]
     clf = sy.NaiveBayes().partial_fit(X.assign(code=y, same="x"), y, ["no", "yes"])
     assert clf.notices_ == expected
-
-
-def test_models_of_the_first_release_check_what_they_know():
-    path = Path(__file__).parents[1] / "golden" / "models-0.1" / "NB.json"
-    clf = sy.load(path)
-    assert clf.notices_ == []
-    feature = clf.encoder_.schema_.features[0]
-    assert feature.kind == "categorical"
-    rows = {name: [None] for name in clf.feature_names_in_} | {feature.name: ["never"]}
-    kinds = [notice.kind for notice in clf.check(pd.DataFrame(rows), ["other"])]
-    assert sorted(kinds) == ["unknown-class", "unseen"]
 
 
 def test_tables_without_names_are_checked_by_position():

@@ -104,11 +104,25 @@ def test_what_was_not_learned_is_refused(kind, where, value, learned_models):
         estimator_from(content)
 
 
-@pytest.mark.parametrize("key", ["objective_", "n_iter_", "diagnostics_", "counts_"])
-def test_what_every_such_model_has_must_be_there(key, learned_models):
-    content = content_of(learned_models("attribute"))
-    del content["fitted"][key]
-    with pytest.raises(InvalidContentError, match=f"{key} is missing"):
+@pytest.mark.parametrize(
+    "where",
+    [
+        *(("fitted", key) for key in ("objective_", "n_iter_", "diagnostics_")),
+        *(("fitted", key) for key in ("counts_", "training_")),
+        ("fitted", "training_", "ranges"),
+        ("model", "centre"),
+        *(("features", 0, key) for key in ("column", "ordered", "left_out", "sides")),
+        *(("settings", key) for key in ("instances", "device", "verbose")),
+    ],
+    ids=repr,
+)
+def test_what_every_such_model_has_must_be_there(where, learned_models):
+    content = copy.deepcopy(content_of(learned_models("attribute")))
+    parent = content
+    for key in where[:-1]:
+        parent = parent[key]
+    del parent[where[-1]]
+    with pytest.raises(InvalidContentError, match=f"{where[-1]} is missing"):
         estimator_from(content)
 
 

@@ -212,9 +212,3 @@ def test_matches_have_no_gaussian_attributes():
     content["features"] = local["features"]
     with pytest.raises(InvalidContentError, match=r"content\.model\.columns"):
         estimator_from(content)
-
-
-def test_files_from_before_instance_weights_have_none():
-    content = content_of(some(sy.WeightedNB()))
-    del content["settings"]["instances"]
-    assert estimator_from(content).instances is None

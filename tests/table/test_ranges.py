@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -169,11 +167,3 @@ def test_of_whole_numbers_whole_ones_are_suggested():
     clf = sy.ShrinkageNB(strength=(2.5, 10.0, 2.5)).fit(X, y)
     (change,) = clf.explain_local(X[:1]).counterfactual().changes
     assert float(change.after).is_integer()
-
-
-def test_a_model_without_ranges_is_explained_by_its_densities():
-    X, y = table()
-    views = ("linear", "mdl", "equal-frequency")
-    clf = sy.ShrinkageNB(strength=(2.5, 10.0, 2.5), numeric=views).fit(X, y)
-    clf.training_ = dataclasses.replace(clf.training_, ranges=None)
-    assert clf.explain_global().table("age").points[0] < 21.0

@@ -101,7 +101,7 @@ class FittedNB:
 
         with the variance :math:`v_c` of the log-odds of a class against the others:
         that of Laplace's approximation, and of what strengths, counts and bins leave
-        open (`steelyard.model.beside`). An interval is of the probability, not of
+        open (`steelyard.model.uncertainty`). An interval is of the probability, not of
         the class of one row. It knows nothing of pairs that the model does not have,
         nor of ``constraints``: the probability in it keeps a shape, its ends need not,
         where rows are few.
@@ -140,8 +140,7 @@ class FittedNB:
             raise ParameterError(
                 f"This {type(self).__name__} holds no uncertainty. Fit ShrinkageNB "
                 "with uncertainty=True, loss='log' and without views that are "
-                "densities or slopes. Edited models and files of earlier releases "
-                "have none."
+                "densities or slopes. Edited models have none."
             )
         codes = self._encode(X)
         log_proba = self.model_.log_proba(codes, self.n_jobs)

@@ -223,13 +223,9 @@ def _orders_agree(mine: FeatureSchema, theirs: FeatureSchema) -> bool:
 
 
 def _add_ranges(encoder: TableEncoder, models: Sequence[Any]) -> None:
-    """Say where the numbers of all tables lie, if each model says it of its own."""
+    """Set where the numbers of all tables lie."""
     names, in_order = encoder.schema_.names, []
     for clf in models:
-        if not hasattr(clf.encoder_, "ranges_"):
-            if hasattr(encoder, "ranges_"):
-                del encoder.ranges_
-            return
         ranges, own = clf.encoder_.ranges_, clf.encoder_.schema_.names
         places = range(len(ranges)) if names is None else map(own.index, names)
         in_order.append([ranges[k] for k in places])

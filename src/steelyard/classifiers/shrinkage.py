@@ -180,7 +180,6 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         "float",
         "How many times more strongly than other bins those of MDL are held, which "
         "make steps: 1 where steps pay on held-out rows.",
-        optional=True,
     )
     scale_: float = learned(
         "float",
@@ -207,7 +206,6 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         "Pairs of columns in the model, each with its ``columns`` (names, or positions "
         "where there are none), its ``strength`` and its ``importance``, the mean "
         "absolute evidence over the training rows.",
-        optional=True,
     )
     attribute_weights_: Floats = learned(
         "ndarray of shape (views,)", "Shared weights :math:`w_k`."

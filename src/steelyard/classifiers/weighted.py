@@ -35,8 +35,8 @@ from steelyard.instances import (
 )
 from steelyard.losses import LOSSES, Loss, resolve_loss
 from steelyard.model.base import RowsNeeded
-from steelyard.model.beside import Uncertainty
 from steelyard.model.training import TrainingSet
+from steelyard.model.uncertainty import Uncertainty
 from steelyard.proba.smoothing import Estimation
 from steelyard.solvers import SOLVERS, Solver
 from steelyard.weighting import WEIGHTINGS, Weighting, resolve_weighting

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard.classifiers.fitted import FittedNB
-from steelyard.model.beside import Edit
+from steelyard.model.edits import Edit
 from steelyard.model.table_model import NBModel
 
 if TYPE_CHECKING:

@@ -48,7 +48,7 @@ def made_rows(schema: TableSchema, counts: Counts, ranges: Any) -> Codes:
     sizes = np.maximum(np.round(_MADE_ROWS * shares), 1).astype(np.int64)
     cells: dict[int, Any] = {}
     for column, j in finest_views(schema).items():
-        where = ranges[column] if ranges is not None else None
+        where = ranges[column]
         parts = [
             random.permutation(_cells(schema, counts, j, c, int(size), where))
             for c, size in enumerate(sizes)

@@ -20,7 +20,7 @@ from steelyard.explain.views import (
     views_of,
 )
 from steelyard.fitting.shapes import resolve_shapes
-from steelyard.model.table_model import NBModel, centred_model
+from steelyard.model.table_model import NBModel
 
 _WHERE = ("column", "pair", "class", "from", "to", "values", "reason")
 ACTIONS = ("set", "flatten", "interpolate", "monotone", "merge", "remove", "scale")
@@ -109,7 +109,7 @@ def class_of(clf: Any, edit: Mapping[str, Any]) -> int:
 def editable_model(clf: Any) -> NBModel:
     """Return the model of a fitted classifier, refused where it is not one sum."""
     check_fitted(clf)
-    model = centred_model(clf)
+    model = clf.model_
     if not isinstance(model, NBModel):
         raise ParameterError(
             f"{type(clf).__name__} is not one sum here, and cannot be edited. Use a "
@@ -125,8 +125,7 @@ def middles_of(clf: Any, model: NBModel, j: int) -> Floats:
         return np.arange(feature.n_values, dtype=np.float64)
     edges = np.array(feature.edges, dtype=np.float64)
     numbers = typical_numbers(edges)
-    ranges = clf.training_.ranges
-    where = None if ranges is None else ranges[model.schema.columns[j]]
+    where = clf.training_.ranges[model.schema.columns[j]]
     if where is not None and len(edges):
         if where.low <= edges[0]:
             numbers[0] = (where.low + edges[0]) / 2.0

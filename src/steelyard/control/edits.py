@@ -32,7 +32,7 @@ from steelyard.explain.views import (
     evidence_of,
 )
 from steelyard.fitting.shapes import resolve_shapes
-from steelyard.model.beside import Edit, difference, undone
+from steelyard.model.edits import Edit, difference, undone
 from steelyard.model.table_model import NBModel
 from steelyard.table.labels import known_labels, labels_of_rows
 from steelyard.table.schema import FeatureSchema

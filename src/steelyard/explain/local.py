@@ -38,7 +38,7 @@ from steelyard.explain.views import (
     views_of,
 )
 from steelyard.model.base import Model
-from steelyard.model.beside import LEVEL, half_width
+from steelyard.model.uncertainty import LEVEL, half_width
 from steelyard.table.frames import as_table
 from steelyard.table.summary.whole_column import NumberRange
 
@@ -118,7 +118,7 @@ class LocalExplanation(Tabular):
     neighbours: tuple[Neighbours, ...]
     model: Model
     cells: RowCells
-    ranges: list[NumberRange | None] | None = None
+    ranges: list[NumberRange | None] = field(default_factory=list)
     base_rates: Floats | None = None
     titles: Mapping[str, str] = field(default_factory=dict)
     """Columns in words, where a file had labels of them."""
@@ -352,7 +352,9 @@ def explain_local(
     if kept is not None:
         log_proba = model.log_proba(codes, clf.n_jobs)
         intervals = kept.intervals(codes, log_proba, LEVEL)
-        variances = kept.of_evidence(codes, clf.counts_, views_of(codes.schema))
+        variances = kept.of_contributions(
+            codes, len(clf.classes_), views_of(codes.schema)
+        )
         found = replace(found, variances=variances, intervals=intervals)
     return found.split_pairs() if pairs == "split" else found
 

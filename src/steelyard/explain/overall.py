@@ -30,8 +30,9 @@ from steelyard.explain.views import (
     views_of,
 )
 from steelyard.model.base import Model
-from steelyard.model.beside import Edit, Uncertainty
+from steelyard.model.edits import Edit
 from steelyard.model.table_model import NBModel
+from steelyard.model.uncertainty import Uncertainty
 from steelyard.proba.counts import Counts
 from steelyard.table.summary.whole_column import NumberRange
 
@@ -304,7 +305,7 @@ def _explain(
     method: str,
     weights: dict[str, Any],
     rows: LocalExplanation | None,
-    ranges: list[NumberRange | None] | None,
+    ranges: list[NumberRange | None],
     uncertainty: Uncertainty | None = None,
 ) -> GlobalExplanation:
     plain = model.first_sum() if model.is_sum else None

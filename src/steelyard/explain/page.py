@@ -40,7 +40,7 @@ from steelyard.export.plan import node_data
 from steelyard.export.reading import plan_of
 from steelyard.export.source import is_large, json_plan, scoring_script
 from steelyard.model.base import Model
-from steelyard.model.beside import Edit
+from steelyard.model.edits import Edit
 from steelyard.notices.notice import in_lines
 from steelyard.proba.counts import Counts
 from steelyard.table.frames import as_table
@@ -334,8 +334,8 @@ def _sureness(clf: BaseNB, schema: TableSchema) -> dict[str, Any] | None:
     own = getattr(clf, "uncertainty_", None)
     if own is None or hasattr(clf, "edits_"):
         return None
-    tables = np.concatenate([own.variances[None], own.factors]).astype("<f4")
-    if tables.nbytes > _MOST_BYTES:
+    variances = own.variances.astype("<f4")
+    if variances.nbytes > _MOST_BYTES:
         return None
     features = []
     for j, feature in enumerate(schema.features):
@@ -349,9 +349,7 @@ def _sureness(clf: BaseNB, schema: TableSchema) -> dict[str, Any] | None:
     return {
         "features": features,
         "base": own.base.tolist(),
-        "n_tables": len(tables),
-        "n_codes": tables.shape[1],
-        "tables": b64encode(tables.tobytes()).decode("ascii"),
+        "variances": b64encode(variances.tobytes()).decode("ascii"),
         # Nine of ten, as in predict_interval.
         "z": 1.6448536269514722,
     }

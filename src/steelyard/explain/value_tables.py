@@ -30,8 +30,8 @@ from steelyard.explain.views import (
     typical_numbers,
     views_of,
 )
-from steelyard.model.beside import Uncertainty, half_width
 from steelyard.model.table_model import NBModel
+from steelyard.model.uncertainty import Uncertainty, half_width
 from steelyard.proba.counts import Counts
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.by_schema import on_grid
@@ -43,9 +43,6 @@ _POINTS = 61
 
 # Intervals of a column with several views that are listed; with more it is a curve.
 _MAX_INTERVALS = 20
-
-# Cut points that say where the rows are, and room beyond them as a share.
-_MIN_QUANTILES, _ROOM = 5, 0.1
 
 
 @dataclass(frozen=True, repr=False)
@@ -147,19 +144,11 @@ class AttributeTable(Tabular):
 
     @property
     def span(self) -> tuple[float, float]:
-        """Ends of the numbers of a curve where training rows are.
-
-        A file of an earlier release does not say; there the outer of many cut points
-        tell, with some room.
-        """
+        """Ends of the numbers of a curve where training rows are."""
         if self.range is not None:
             return self.range.low, self.range.high
         assert self.points is not None
-        low, high = float(self.points[0]), float(self.points[-1])
-        if self.quantiles is None or len(self.quantiles) < _MIN_QUANTILES:
-            return low, high
-        room = _ROOM * (self.edges[-1] - self.edges[0])
-        return max(low, self.edges[0] - room), min(high, self.edges[-1] + room)
+        return float(self.points[0]), float(self.points[-1])
 
     @property
     def numbers(self) -> Floats:
@@ -205,7 +194,7 @@ class AttributeTable(Tabular):
 def attribute_tables(
     model: NBModel,
     counts: Counts | None,
-    ranges: Sequence[NumberRange | None] | None = None,
+    ranges: Sequence[NumberRange | None],
     uncertainty: Uncertainty | None = None,
 ) -> tuple[list[AttributeTable], list[AttributeTable]]:
     """Tabulate every column of a model, all its views together; and every view."""
@@ -226,10 +215,9 @@ def attribute_tables(
         else _joint_table(model, counts, [by_view[k] for k in views], views)
         for views in views_of(schema)
     ]
-    if uncertainty is not None and counts is not None:
-        centres = uncertainty.centres(counts)
+    if uncertainty is not None:
         by_column = [
-            _with_intervals(table, uncertainty, centres, counts, views)
+            _with_intervals(table, uncertainty, schema, views)
             for table, views in zip(by_column, views_of(schema), strict=True)
         ]
     return by_column, by_view
@@ -238,15 +226,10 @@ def attribute_tables(
 def _with_intervals(
     table: AttributeTable,
     uncertainty: Uncertainty,
-    centres: Floats,
-    counts: Counts,
+    schema: TableSchema,
     views: list[int],
 ) -> AttributeTable:
-    """Return a table with intervals of its evidence and of its importance.
-
-    The importance is linear in evidence, as long as no sign changes.
-    """
-    schema, centre = counts.schema, centres[views].sum(axis=0)
+    """Return a table with intervals of its contributions and of its importance."""
     if table.points is None and len(views) == 1:
         codes = np.arange(len(table.labels))[:, None]
     else:
@@ -254,23 +237,9 @@ def _with_intervals(
     if len(codes) < len(table.labels):  # unknown cells come first, missing ones last
         last = [schema.features[j].missing_code for j in views]
         codes = np.vstack([np.zeros_like(codes[:1]), codes, last])[: len(table.labels)]
-    cells = schema.offsets[views] + codes
     evidence = table.evidence
-    rows = table.counts
-    if rows is None:
-        # As many rows as in the finest bin, shared by the numbers that fall into it.
-        finest = int(np.argmax([schema.features[j].n_codes for j in views]))
-        own, times = cells[:, finest], np.bincount(cells[:, finest])
-        rows = counts.by_code[own] / times[own][:, None]
-    shares = rows.sum(axis=1, keepdims=True) / max(counts.total, 1e-300)
-    k = uncertainty.variances.shape[1]
-    signs = np.sign(evidence[:, 1:] if k == 1 else evidence)
-    half = half_width(uncertainty.of_cells(cells, centre))
-    if uncertainty.means is None:
-        mean = uncertainty.of_mean(cells, centre, shares * signs)
-    else:
-        mean = uncertainty.means[views].sum(axis=0)
-    mean = half_width(mean)
+    half = half_width(uncertainty.of_cells(schema.offsets[views] + codes))
+    mean = half_width(uncertainty.means[views].sum(axis=0))
     return replace(
         table,
         half_width=np.broadcast_to(half, evidence.shape),
@@ -279,12 +248,11 @@ def _with_intervals(
 
 
 def range_by_column(
-    schema: TableSchema, ranges: Sequence[NumberRange | None] | None
+    schema: TableSchema, ranges: Sequence[NumberRange | None]
 ) -> list[NumberRange | None]:
     """Return the range of every column, None where there is none, as for pairs."""
     n_all = len(set(schema.columns))
-    known = list(ranges or ())
-    return known + [None] * (n_all - len(known))
+    return [*ranges, *[None] * (n_all - len(ranges))]
 
 
 def known_rows(schema: TableSchema, counts: Counts | None) -> Floats | None:

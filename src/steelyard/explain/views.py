@@ -18,7 +18,7 @@ from steelyard._common.arrays import Floats, Ints
 from steelyard._common.text import as_plain, did_you_mean
 from steelyard.exceptions import ParameterError, check_fitted
 from steelyard.model.base import Model, softmax
-from steelyard.model.table_model import NBModel, centred_model
+from steelyard.model.table_model import NBModel
 from steelyard.table.by_schema import on_grid
 from steelyard.table.schema import FeatureSchema, Side, TableSchema
 
@@ -88,7 +88,7 @@ def model_of(clf: Any) -> Model:
             "neither a sum over attributes nor made of such sums. Use a classifier of "
             "this package, for example NaiveBayes or WeightedNB."
         )
-    return centred_model(clf).simplified()
+    return clf.model_.simplified()
 
 
 def base_rates_of(clf: Any, model: Model) -> Floats | None:

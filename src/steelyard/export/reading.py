@@ -112,9 +112,7 @@ def plan_of_model(name: str, model: Any, joined: bool) -> Plan:
 
 def _exportable(clf: BaseNB) -> Any:
     """Return the model of a classifier, if there is a formula of it."""
-    from steelyard.model.table_model import centred_model
-
-    name, model = type(clf).__name__, centred_model(clf)
+    name, model = type(clf).__name__, clf.model_
     if getattr(model, "is_lazy", False):
         raise ParameterError(
             f"{name} keeps its {len(model.y)} training rows and fits a model to each "

@@ -72,6 +72,7 @@ class ArrayRows(RowsHere):
         encoder = recipe.encoding.encoder(recipe.n_jobs)
         encoder.schema_ = there.schema()
         encoder.n_features_in_ = len(encoder.schema_)
+        encoder.ranges_ = [None] * len(encoder.schema_)
         codes = there.codes(encoder.schema_)
         place = ArrayPlace(codes, labels)
         training = TrainingSet(

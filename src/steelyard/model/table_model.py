@@ -253,28 +253,19 @@ _HERMITE = 64
 _MOST_ODDS = 12.0
 
 
-def centred(model: Any, counts: Counts | None, training: Any = None) -> Any:
+def centred(model: Any, counts: Counts, training: Any = None) -> Any:
     """Return a model whose sums know what each attribute adds on average.
 
     Codes are averaged by their counts, by ``sample_weight`` alone, Gaussian densities
     by the moments of their numbers. Other numbers are averaged over the rows of a
     training set that has them all; without one, by their moments, and about so.
     """
-    if counts is None or not isinstance(model, Model):
+    if not isinstance(model, Model):
         return model
     if training is not None and training.earlier is not None:
         training = None
     mean = partial(_mean_terms, counts=counts, training=training)
     return model.centred(mean)
-
-
-def centred_model(clf: Any) -> Any:
-    """Return the model of a fitted classifier, centred if its file was not."""
-    model = clf.model_
-    is_whole = not isinstance(model, Model) or model.first_sum() is None
-    if is_whole or model.first_sum().centre is not None:
-        return model
-    return centred(model, getattr(clf, "counts_", None))
 
 
 def _mean_terms(

@@ -136,7 +136,7 @@ class DriftWatch:
         counts = getattr(clf, "counts_", None)
         same = counts is not None and counts.schema == self._schema
         self._before: Counts | None = counts if same else None
-        self._ranges = clf.training_.ranges or [None] * self._schema.n_columns
+        self._ranges = clf.training_.ranges
         # Those of training rows are scores without the edits.
         is_edited = hasattr(clf, "edits_")
         self._scores: list[NumberRange] | None = (

@@ -342,7 +342,7 @@ def nearest(text: str, known: Iterable[str]) -> str | None:
 
 def column_checks(
     schema: TableSchema,
-    ranges: Sequence[Any] | None,
+    ranges: Sequence[Any],
     totals: Sequence[float],
     by_code: Sequence[float],
 ) -> list[ColumnCheck]:
@@ -364,7 +364,7 @@ def column_checks(
     for column, feature in zip(schema.columns, schema.features, strict=True):
         if column not in checks and not feature.sides:
             name = f"x{column}" if feature.name is None else feature.name
-            where = None if ranges is None else ranges[column]
+            where = ranges[column]
             ends = None if where is None else (where.low, where.high)
             n_missing = total
             if feature.missing_is_value:

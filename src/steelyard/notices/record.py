@@ -73,9 +73,9 @@ class TrainingRecord:
     labels: Mapping[str, str] = field(default_factory=dict)
     """Names of columns in words, from files of SPSS and Stata."""
 
-    ranges: list[NumberRange | None] | None = None
+    ranges: list[NumberRange | None] = field(default_factory=list)
     """Ends, quartiles and a histogram of the numbers of each column, None for columns
-    of categories; None altogether where merged models did not have them."""
+    of categories or without numbers."""
 
     cut_points_are_exact: bool | None = None
     """Whether cut points are those that all numbers give when sorted, of rows that were

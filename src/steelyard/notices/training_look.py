@@ -79,8 +79,7 @@ class TrainingLook:
     @cached_property
     def ranges(self) -> list[NumberRange | None]:
         """Where the numbers of each column lie."""
-        known = getattr(self.training.encoder, "ranges_", None)
-        return [None] * len(self.views) if known is None else known
+        return self.training.encoder.ranges_
 
     def n_missing(self, column: int) -> float:
         """Return the weight of the missing cells of a column."""

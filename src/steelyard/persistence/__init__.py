@@ -6,7 +6,7 @@
   models, ``fitted`` what else was learned, of which ``records`` are some. Nothing but
   the standard library is loaded so far, and nothing of a classifier.
 - ``declarations``: what settings may be, by the classes or by the table of what these
-  declare, and what files of earlier releases have otherwise.
+  declare.
 - ``content``: a classifier of a content, the content of a classifier, and the classes
   that it may name.
 """

@@ -63,7 +63,7 @@ class Sizes:
 
     @cached_property
     def _lengths(self) -> dict[str, int]:
-        # Counted in plain Python: reading a file loads nothing but the standard library.
+        # In plain Python: reading a file loads nothing but the standard library.
         n_coded = sum(feature.is_coded for feature in self.schema.features)
         return {
             "k": len(self.classes),
@@ -92,8 +92,6 @@ class Field:
     describe: Callable[[Any], Any]
     read: Callable[[ObjectReader, str, Sizes], Any]
     build: Callable[[Any, Sizes], Any] = with_arrays
-    is_optional: bool = False
-    """Whether it is left out of the file if it is None, as in earlier files."""
 
     def or_null(self, empty: ReadNumbers | None = None) -> Field:
         """Return a field that is null in the file if it is None, or an empty array."""
@@ -211,23 +209,14 @@ def describe_fields(
     fields: Mapping[str, Field], values: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Describe the values of some fields in JSON's own types."""
-    return {
-        key: field.describe(values[key])
-        for key, field in fields.items()
-        if not (field.is_optional and values[key] is None)
-    }
+    return {key: field.describe(values[key]) for key, field in fields.items()}
 
 
 def read_fields(
     reader: ObjectReader, fields: Mapping[str, Field], sizes: Sizes
 ) -> dict[str, Any]:
     """Return the values of all fields of an object that has no others."""
-    values = {
-        key: None
-        if field.is_optional and not reader.has(key)
-        else field.read(reader, key, sizes)
-        for key, field in fields.items()
-    }
+    values = {key: field.read(reader, key, sizes) for key, field in fields.items()}
     reader.finish()
     return values
 

@@ -16,9 +16,8 @@ from steelyard.classifiers.base.estimator import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.instances import INSTANCES
 from steelyard.losses import LOSSES
-from steelyard.notices.record import TrainingRecord
 from steelyard.persistence.codec import Sizes, build_fields
-from steelyard.persistence.declarations import Catalogue, Declaration, changes_of
+from steelyard.persistence.declarations import Catalogue, Declaration
 from steelyard.persistence.files import read_content
 from steelyard.persistence.fitted import ATTRIBUTES
 from steelyard.persistence.models import build_model, describe_model
@@ -81,12 +80,10 @@ def estimator_from(content: Any) -> BaseNB:
         if schema.names is not None:
             owner.feature_names_in_ = np.asarray(schema.names, dtype=object)
     estimator.encoder_.schema_ = schema
-    estimator.model_, estimator.training_ = model, TrainingRecord()
+    estimator.model_ = model
     for key, value in attributes.items():
         setattr(estimator, key, value)
-    ranges = estimator.training_.ranges
-    if ranges is not None:
-        estimator.encoder_.ranges_ = ranges
+    estimator.encoder_.ranges_ = estimator.training_.ranges
     return estimator
 
 
@@ -120,20 +117,17 @@ def kinds_of(owner: type[Declared]) -> list[type[Declared]]:
 
 
 def declaration_of(owner: type[Declared]) -> Declaration:
-    """Return what a classifier or part declares, and what its files had earlier."""
+    """Return what a classifier or part declares."""
     kinds = tuple(kind.__name__ for kind in kinds_of(owner))
     settings = {name: entry.allowed for name, entry in owner._settings.items()}
     if not issubclass(owner, BaseNB):
         return Declaration(kinds, settings, owner)
-    changes = changes_of(kinds)
     attributes = {
-        **dict.fromkeys(changes.dropped_attributes, True),
-        **{name: entry.optional for name, entry in owner._learned.items()},
+        name: entry.optional
+        for name, entry in owner._learned.items()
+        if name not in _ELSEWHERE
     }
-    for name in _ELSEWHERE:
-        del attributes[name]
-    models = owner._models + changes.dropped_models
-    return Declaration(kinds, settings, owner, models, attributes)
+    return Declaration(kinds, settings, owner, owner._models, attributes)
 
 
 # The catalogue that is the classes themselves; only these are ever created.

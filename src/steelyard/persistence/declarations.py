@@ -3,17 +3,13 @@
 There are two sources of the same declarations: the classes, for those who build a
 classifier of a file, and a table of what they declare, ``declared.json``, for those who
 load no classes. ``tools/declare.py`` writes the table, and a test compares the two.
-
-Classes have changed since files were written first, and a class has the changes of the
-classes above it as well. Files of version 1, which release 0.1 wrote, differ from those
-of version 2 in nothing else.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -27,12 +23,6 @@ TABLE = Path(__file__).with_name("declared.json")
 # A part inside a mapping inside a part is as deep as settings go.
 _DEEPEST = 8
 _INFINITIES = ("inf", "-inf")
-
-# What filters had of an optimiser that they never used.
-_OPTIMISER = (
-    *("weighting", "loss", "prior_weight", "bounds", "penalty", "lam", "center"),
-    *("multiclass", "calibrated", "published_gradient", "solver", "tol", "max_iter"),
-)
 
 
 @dataclass(frozen=True)
@@ -101,18 +91,11 @@ def read_settings(
     to ``fit``, as for any classifier.
     """
     settings: dict[str, Any] = {}
-    changes = changes_of(declaration.kinds)
     for name, allowed in declaration.settings.items():
-        if name in changes.added_settings and not reader.has(name):
-            settings[name] = changes.added_settings[name]
-            continue
         value = _read(reader.get(name), catalogue, depth + 1)
         if allowed is not None and not allowed.accepts(value):
             raise reader.complaint(name, "is not a value of that setting")
         settings[name] = value
-    for name in changes.dropped_settings:
-        if reader.has(name):
-            _read(reader.get(name), catalogue, depth + 1)
     reader.finish()
     return settings
 
@@ -155,54 +138,3 @@ def _read_mapping(
             raise reader.complaint("mapping", "must have different plain keys")
         mapping[key] = _read(item, catalogue, depth + 1)
     return mapping
-
-
-class Changes(NamedTuple):
-    """What has changed since files were written first."""
-
-    added_settings: Mapping[str, Any] = {}
-    """Settings that files may lack, and what they were then."""
-
-    dropped_settings: tuple[str, ...] = ()
-    """Settings that files may have, and that mean nothing now."""
-
-    dropped_attributes: tuple[str, ...] = ()
-    """Fitted attributes that files may have, and no fit gives."""
-
-    dropped_models: tuple[str, ...] = ()
-    """Kinds of models that files may have, and no fit gives."""
-
-
-_CHANGES = {
-    "BaseNB": Changes({"keep_identifiers": True}),
-    "WeightedNB": Changes({"verbose": False, "constraints": None}),
-    "NaiveBayes": Changes({"device": "cpu"}),
-    "SolvedNB": Changes({"device": "cpu", "instances": None}),
-    "ShrinkageNB": Changes(
-        {
-            "resolutions": 1,
-            "pairs": None,
-            "verbose": False,
-            "uncertainty": False,
-            "constraints": None,
-        },
-        ("overall",),
-    ),
-    # A filter could be one of pairs of classes, and weigh the prior by one.
-    "FilteredNB": Changes({}, _OPTIMISER, ("prior_weight_",), ("pairs",)),
-    "HierarchicalWeighting": Changes({"by_pair": 2.5, "intervals": 1.0}),
-    "OneTreeWeighting": Changes({"n_trees": 1, "share": None, "verbose": False}),
-    "LBFGS": Changes({}, ("keeps_units",)),
-}
-
-
-def changes_of(kinds: Iterable[str]) -> Changes:
-    """Return what has changed in a class, given by its name and those above it."""
-    found = [_CHANGES[kind] for kind in kinds if kind in _CHANGES]
-    added: dict[str, Any] = {}
-    for changes in reversed(found):
-        added |= changes.added_settings
-    dropped = (
-        tuple(name for changes in found for name in changes[k]) for k in range(1, 4)
-    )
-    return Changes(added, *dropped)

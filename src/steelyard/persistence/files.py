@@ -33,7 +33,7 @@ __all__ = ["load", "read", "save"]
 Result = TypeVar("Result")
 
 FORMAT = "steelyard model"
-VERSION = 2
+VERSION = 1
 
 
 def save(estimator: BaseNB, path: str | PathLike[str]) -> None:
@@ -122,13 +122,11 @@ def load_fitted(path: str | PathLike[str]) -> Any:
     if checked.estimator == "SPSSNaiveBayes":
         return load(path)
     from steelyard.classifiers.fitted import LoadedModel
-    from steelyard.notices.record import TrainingRecord
 
     sizes = Sizes(checked.model.schema, checked.classes.to_array())
     model = build_model(checked.model, sizes)
     sizes = Sizes.of(model)
-    found: dict[str, Any] = {"training_": TrainingRecord}
-    found |= {
+    found = {
         name: partial(ATTRIBUTES[name].build, value, sizes)
         for name, value in checked.attributes.items()
     }
@@ -158,8 +156,8 @@ def _read(path: str | PathLike[str], read: Callable[[Any], Result]) -> Result:
         raise ModelFileError(f"{path} has no valid version number.")
     if version > VERSION:
         raise ModelFileError(
-            f"{path} is of format version {version}, but this release reads versions "
-            f"up to {VERSION}. Upgrade steelyard to load it."
+            f"{path} is of format version {version}, but this release reads version "
+            f"{VERSION}. Upgrade steelyard to load it."
         )
     if set(document) != {"format", "version", "checksum", "content"}:
         raise ModelFileError(f"{path} is not a model file: it has other entries.")

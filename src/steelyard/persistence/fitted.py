@@ -233,7 +233,7 @@ _RECORD: dict[str, Field] = {
         _read_reading,
     ),
     "labels": Field(dict, lambda reader, key, sizes: _read_texts(reader, key)),
-    "ranges": RANGES.or_null(),
+    "ranges": RANGES,
     "cut_points_are_exact": Field(
         bool, lambda reader, key, sizes: reader.flag(key)
     ).or_null(),

@@ -265,9 +265,7 @@ MODELS: dict[str, ModelKind] = {
         table=codec.numbers("vk", -LARGEST_LOG, LARGEST_LOG),
         gaussian=codec.record(_GAUSSIAN, _gaussian_table),
         link_scale=codec.numbers("", _MIN_SCALE, LARGEST_WEIGHT),
-        centre=replace(
-            codec.numbers("dk", -LARGEST_LOG, LARGEST_LOG), is_optional=True
-        ),
+        centre=codec.numbers("dk", -LARGEST_LOG, LARGEST_LOG).or_null(),
     ),
     "mixture": _kind(
         "combined.MixtureModel",

@@ -194,27 +194,11 @@ ROW_HASHES = codec.record(
 _UNCERTAINTY = {
     "base": codec.numbers("o", 0.0, LARGEST_WEIGHT),
     "variances": codec.numbers("vo", 0.0, LARGEST_WEIGHT),
-    # As many tables as there are, which are "models" here.
-    "factors": codec.weights("nvo"),
-    "means": replace(codec.numbers("do", 0.0, LARGEST_WEIGHT), is_optional=True),
+    "means": codec.numbers("do", 0.0, LARGEST_WEIGHT),
 }
 
-
-def _read_uncertainty(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
-    inner = reader.inner(key)
-    n_factors = inner.whole("n_factors", low=0)
-    return codec.read_fields(inner, _UNCERTAINTY, replace(sizes, n=n_factors))
-
-
-UNCERTAINTY = Field(
-    lambda own: {
-        "n_factors": len(own.factors),
-        **codec.describe_fields(_UNCERTAINTY, vars(own)),
-    },
-    _read_uncertainty,
-    lambda found, sizes: codec.class_of("model.beside.Uncertainty")(
-        **codec.build_fields(_UNCERTAINTY, found, sizes)
-    ),
+UNCERTAINTY = codec.record(
+    _UNCERTAINTY, codec.object_of("model.uncertainty.Uncertainty")
 )
 
 
@@ -242,7 +226,7 @@ _EDIT: dict[str, Field] = {
 }
 
 EDITS = codec.list_of(
-    codec.record(_EDIT, codec.object_of("model.beside.Edit"), check=_check_edit)
+    codec.record(_EDIT, codec.object_of("model.edits.Edit"), check=_check_edit)
 )
 """The fitted attribute ``edits_``."""
 

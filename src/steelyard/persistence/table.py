@@ -102,15 +102,8 @@ def describe_schema(schema: TableSchema) -> list[dict[str, Any]]:
     features = [asdict(feature) for feature in schema.features]
     for feature in features:
         feature |= {key: list(feature[key]) for key in ("values", "edges")}
-        # Files of one view do not name the column that an attribute reads.
-        if feature["column"] is None:
-            del feature["column"]
-        for flag in ("ordered", "left_out"):
-            if not feature[flag]:
-                del feature[flag]
-        sides = feature.pop("sides")
-        if sides:
-            feature["sides"] = [{**s, "groups": list(s["groups"])} for s in sides]
+        sides = feature["sides"]
+        feature["sides"] = [{**side, "groups": list(side["groups"])} for side in sides]
     return features
 
 
@@ -160,9 +153,9 @@ def _check_pairs(schema: TableSchema) -> None:
 
 
 def _read_sides(reader: ObjectReader) -> tuple[Side, ...]:
-    """Return the two sides of a pair."""
+    """Return the two sides of an interaction, none of other attributes."""
     sides = []
-    for entry, k in reader.entries("sides", 2):
+    for entry, k in reader.entries("sides", 2 if reader.items("sides") else 0):
         inner = entry.inner(k)
         feature, n_codes = inner.whole("feature"), len(inner.items("groups"))
         groups = inner.wholes("groups", n_codes, max(n_codes, 1))
@@ -186,7 +179,7 @@ def _read_feature(reader: ObjectReader) -> FeatureSchema:
     n_edges = len(reader.items("edges"))
     # Cut points are compared and no more: they may be as large as cells are.
     edges = reader.floats("edges", (n_edges,), -_LARGEST_FLOAT, _LARGEST_FLOAT).flat
-    is_ordered = reader.has("ordered") and reader.flag("ordered")
+    is_ordered = reader.flag("ordered")
     # Numbers and booleans may have met in one column, over several chunks of rows.
     feature = FeatureSchema(
         name,
@@ -199,10 +192,10 @@ def _read_feature(reader: ObjectReader) -> FeatureSchema:
         missing_is_value=reader.flag("missing_is_value"),
         fill=None if reader.get("fill") is None else _read_number(reader, "fill"),
         step=_read_number(reader, "step"),
-        column=reader.whole("column") if reader.has("column") else None,
-        sides=_read_sides(reader) if reader.has("sides") else (),
+        column=None if reader.get("column") is None else reader.whole("column"),
+        sides=_read_sides(reader),
         ordered=is_ordered,
-        left_out=reader.has("left_out") and reader.flag("left_out"),
+        left_out=reader.flag("left_out"),
     )
     reader.finish()
     if feature.left_out and (kind, cells) != ("categorical", "nothing"):

@@ -317,9 +317,7 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
         builder = BlockBuilder(table.n_rows, len(old))
         builder.collect(grow_column, columns, self.n_jobs)
         self._set_grown([feature for views in features for feature in views])
-        # A model file may not say where numbers lie.
-        if hasattr(self, "ranges_"):
-            self.ranges_ = added_ranges(self.ranges_, ranges)
+        self.ranges_ = added_ranges(self.ranges_, ranges)
         return builder.finish(self.schema_)
 
     def _set_grown(self, features: list[FeatureSchema]) -> None:

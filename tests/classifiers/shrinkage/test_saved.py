@@ -152,16 +152,6 @@ def test_files_that_say_what_cannot_be_are_refused(path, value, content):
         estimator_from(change(content, path, value))
 
 
-@pytest.mark.parametrize("value", [{"number": "inf"}, 0.5])
-def test_files_with_the_overall_strength_of_0_1_load(value, content, mixed):
-    X, _ = mixed
-    old = estimator_from(change(content, ("settings", "overall"), value))
-    new = estimator_from(content)
-    assert "overall" not in old.get_params()
-    assert old.get_params() == new.get_params()
-    np.testing.assert_array_equal(old.predict_proba(X), new.predict_proba(X))
-
-
 def test_a_generator_of_random_numbers_is_refused_with_the_way_out(mixed, tmp_path):
     clf = sy.ShrinkageNB(random_state=np.random.RandomState(0)).fit(*mixed)
     with pytest.raises(ParameterError, match="pickle"):

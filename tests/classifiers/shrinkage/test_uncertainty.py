@@ -1,7 +1,5 @@
 """Intervals of probabilities: what they hold, and how they are kept."""
 
-import copy
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +10,6 @@ from steelyard import ShrinkageNB
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.default import centred_columns, uncertainty
 from steelyard.fitting.default.within_bins import Scores, within_bins, within_cells
-from steelyard.model.beside import Uncertainty
 
 STRENGTH = (10.0, 40.0, 10.0)
 
@@ -59,7 +56,6 @@ def test_plain_data_give_the_same_variance(fitted):
         cells = [offsets[j] + codes.column(j)[i] for j in range(len(offsets) - 1)]
         for c in range(3):
             variance = data["base"][c] + sum(data["variances"][v][c] for v in cells)
-            variance += sum(sum(f[v][c] for v in cells) ** 2 for f in data["factors"])
             assert variance == pytest.approx(clf.uncertainty_.of_rows(codes)[i, c])
 
 
@@ -221,24 +217,6 @@ def test_copies_of_a_column_do_not_add_up_to_wide_intervals(odds_table):
         widths.append(np.diff(clf.predict_interval(table)[:, 1]).mean())
     # Eight times the effects, as far as strengths know.
     assert widths[1] < 1.5 * widths[0]
-
-
-def test_a_file_of_earlier_versions_has_factors_in_place_of_means(fitted, tmp_path):
-    clf, X = fitted
-    own = clf.uncertainty_
-    factors = np.full((12, *own.variances.shape), 0.01)
-    older = copy.deepcopy(clf)
-    older.uncertainty_ = Uncertainty(own.base, own.variances, factors)
-    older.save(tmp_path / "model.json")
-    again = sy.load(tmp_path / "model.json")
-    assert again.uncertainty_.means is None
-    found = again.predict_interval(X)
-    assert (found == older.predict_interval(X)).all()
-    # Each cell of a row has the same share in each of the twelve sums.
-    n_cells = len(clf.encoder_.schema_)
-    more = again.uncertainty_.of_rows(clf._encode(X)) - own.of_rows(clf._encode(X))
-    np.testing.assert_allclose(more, 12 * (0.01 * n_cells) ** 2)
-    assert (again.explain_global().importance_half_width > 0.0).all()
 
 
 def test_scores_of_bins_are_those_of_a_normal_distribution():

@@ -34,7 +34,7 @@ from steelyard.exceptions import warn_user
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import DEVICE, Recipe, rows_of
 from steelyard.model.base import RowsNeeded
-from steelyard.model.beside import Edit
+from steelyard.model.edits import Edit
 from steelyard.model.table_model import centred
 from steelyard.model.training import Encoding, TrainingSet
 from steelyard.notices.notice import Notice
@@ -113,7 +113,6 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
         "What the training rows were: ``reading`` of files, ``labels`` of columns, "
         "``ranges`` of their numbers, ``quality``, ``notices``, ``row_hashes``, "
         "``score_ranges``, ``cut_points_are_exact``.",
-        optional=True,
     )
     target_name_: str = learned(
         "str",
@@ -244,7 +243,7 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
         self.training_ = TrainingRecord(
             reading=rows.reading,
             labels=dict(rows.column_labels),
-            ranges=getattr(encoder, "ranges_", None),
+            ranges=encoder.ranges_,
             cut_points_are_exact=rows.cut_points_are_exact,
             summary=row_summary(training, fit, counts, self._method_notices()),
         )

@@ -3,10 +3,10 @@
 const sureness = (() => {
   const { byId, data, percent, t } = controls, own = data.sure;
   if (!own) return { show: () => {} };
-  const { features, base, n_tables: nTables, n_codes: nCodes, z } = own, nColumns = base.length;
+  const { features, base, z } = own, nColumns = base.length;
   // Single precision, lowest byte first.
-  const bytes = Uint8Array.from(atob(own.tables), (letter) => letter.charCodeAt(0));
-  const view = new DataView(bytes.buffer), tables = Float32Array.from({ length: bytes.length / 4 }, (_, k) => view.getFloat32(4 * k, true));
+  const bytes = Uint8Array.from(atob(own.variances), (letter) => letter.charCodeAt(0));
+  const view = new DataView(bytes.buffer), variances = Float32Array.from({ length: bytes.length / 4 }, (_, k) => view.getFloat32(4 * k, true));
 
   function codeOf({ column, edges, missing, pair }, values) {
     if (pair !== undefined) {
@@ -19,12 +19,8 @@ const sureness = (() => {
 
   // Low and high of the probability of a class.
   function interval(values, c) {
-    const column = nColumns === 1 ? 0 : c, sums = new Float64Array(nTables);
-    for (const feature of features) {
-      const at = feature.start + codeOf(feature, values);
-      for (let k = 0; k < nTables; k++) sums[k] += tables[(k * nCodes + at) * nColumns + column];
-    }
-    const variance = sums.reduce((sum, x, k) => sum + (k ? x * x : x), base[column]), half = z * Math.sqrt(Math.max(variance, 0));
+    const column = nColumns === 1 ? 0 : c, cells = features.map((feature) => feature.start + codeOf(feature, values));
+    const variance = cells.reduce((sum, at) => sum + variances[at * nColumns + column], base[column]), half = z * Math.sqrt(Math.max(variance, 0));
     const p = scoring.posterior(data.model, values)[c], odds = Math.log(p / (1 - p));
     return [odds - half, odds + half].map((x) => 1 / (1 + Math.exp(-x)));
   }

@@ -442,9 +442,7 @@ def _fill(feature: FeatureSchema) -> Any:
 def _ranges(learned: TrainingSet, chunk: TrainingSet) -> list[Any]:
     """Return the ranges of numbers of all rows, of the sample for other columns."""
     ranges = list(learned.encoder.ranges_)
-    earlier = getattr(chunk.encoder, "ranges_", None)
-    if earlier is None:
-        return ranges
+    earlier = chunk.encoder.ranges_
     names, before = learned.schema.names, chunk.schema.names
     keys = range(len(ranges)) if names is None else names
     places = range(len(earlier)) if before is None else before

@@ -26,7 +26,7 @@ from steelyard._common.arrays import Floats, Ints
 from steelyard.fitting.default.centred_columns import CentredColumn, CentredRows
 from steelyard.fitting.default.within_bins import within_bins, within_cells
 from steelyard.fitting.problem import Problem
-from steelyard.model.beside import Uncertainty
+from steelyard.model.uncertainty import Uncertainty
 from steelyard.table.schema import TableSchema
 
 # Share of the variance of a curve that its basis leaves out, as `table/resolutions`
@@ -76,8 +76,7 @@ def uncertainty_of(
     parts = [_Classes(rows, own) for own in np.array_split(columns, n_parts)]
     found = [own.variances(scale) for own in parts]
     by_code, of_means = (_rounded(np.hstack(own)) for own in zip(*found, strict=True))
-    none = np.zeros((0, *by_code.shape))
-    return Uncertainty(base[columns], by_code, none, of_means)
+    return Uncertainty(base[columns], by_code, of_means)
 
 
 def _rounded(values: Floats) -> Floats:

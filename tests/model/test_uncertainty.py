@@ -7,7 +7,7 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 
 from steelyard import NaiveBayes
-from steelyard.model.beside import Uncertainty
+from steelyard.model.uncertainty import Uncertainty
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def codes():
 def test_a_row_has_the_base_variance_and_those_of_its_cells(codes, base):
     base = np.array(base)
     variances = np.random.default_rng(0).random((codes.schema.n_codes, len(base)))
-    of_rows = Uncertainty(base, variances, np.zeros((0, *variances.shape)))
+    of_rows = Uncertainty(base, variances, np.zeros((2, len(base))))
     rows = codes.to_array() + codes.schema.offsets[:-1]
     expected = base + variances[rows].sum(axis=1)
     np.testing.assert_allclose(of_rows.of_rows(codes), expected, rtol=1e-14)
@@ -28,7 +28,7 @@ def test_a_row_has_the_base_variance_and_those_of_its_cells(codes, base):
 
 def test_an_interval_without_known_cells_is_that_of_the_base_variance(codes):
     none = np.zeros((codes.schema.n_codes, 1))
-    uncertainty = Uncertainty(np.array([0.25]), none, np.zeros((0, *none.shape)))
+    uncertainty = Uncertainty(np.array([0.25]), none, np.zeros((2, 1)))
     share = np.array([0.2, 0.8])
     found = uncertainty.intervals(codes, np.log(np.tile(share, (4, 1))), 0.9)
     half = norm.ppf(0.95) * 0.5
