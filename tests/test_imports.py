@@ -1,5 +1,7 @@
 """Importing is quick: each part is loaded when it is first used."""
 
+import importlib
+import pkgutil
 import subprocess
 import sys
 
@@ -9,6 +11,11 @@ import steelyard
 from steelyard.classifiers.registry import homes
 
 FRAMES = ["pandas", "polars", "pyarrow", "matplotlib"]
+PACKAGES = [
+    module.name
+    for module in pkgutil.walk_packages(steelyard.__path__, "steelyard.")
+    if module.ispkg
+]
 HEAVY = [*FRAMES, "numba", "rich", "scipy.optimize", "sklearn"]
 
 
@@ -76,6 +83,13 @@ def test_public_names_are_sorted_and_listed_by_dir():
 @pytest.mark.parametrize("name", [*homes(), "__version__"])
 def test_every_public_name_can_be_imported(name):
     assert getattr(steelyard, name) is not None
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_every_name_of_a_package_can_be_imported(name):
+    package = importlib.import_module(name)
+    for public in getattr(package, "__all__", []):
+        assert getattr(package, public) is not None
 
 
 def test_star_import_brings_the_public_names():

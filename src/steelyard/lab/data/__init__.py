@@ -4,14 +4,13 @@ from typing import TYPE_CHECKING
 
 from steelyard._common import names_of
 from steelyard.io.arff import read_arff
+from steelyard.io.dataset import DataSet, read_dataset
 
 if TYPE_CHECKING:
-    from steelyard.io.dataset import *  # noqa: F403
     from steelyard.lab.data.datasets import *  # noqa: F403
 
 __getattr__, __all__ = names_of(
     "steelyard.lab.data",
-    dataset="DataSet read_dataset",
     datasets="BUNDLED data_folder dataset_group load_dataset",
 )
-__all__ += ["read_arff"]
+__all__ += ["DataSet", "read_arff", "read_dataset"]
