@@ -231,6 +231,28 @@ def test_numbers_too_large_to_square_are_beyond_those_of_training():
     assert column(clf.drift(new), name).beyond.value == 1.0
 
 
+def test_missing_cells_are_a_group_beside_the_values():
+    X, y = people(400, 1)
+    clf = sy.NaiveBayes().fit(X, y)
+    gone = np.arange(400) % 2 == 0
+    compared = column(clf.drift(X.assign(job=X["job"].mask(gone))), "job").compared
+    assert compared.names[-1] == "(missing)"
+    assert compared.expected[-1] == 0.0 and compared.actual[-1] == 0.5
+    assert sum(compared.actual) == pytest.approx(1.0)
+    assert compared.psi > 1.0 > 0.5 > column(clf.drift(X), "job").compared.psi
+
+
+def test_intervals_of_shares_are_wider_where_more_columns_are_tested():
+    X, y = people(400, 1)
+    few, many = X, X.assign(**{f"copy{k}": X["age"] for k in range(20)})
+    ends = [
+        column(sy.NaiveBayes().fit(rows, y).drift(rows), "income").missing
+        for rows in (few, many)
+    ]
+    assert ends[0].value == ends[1].value > 0.0
+    assert ends[1].low < ends[0].low and ends[1].high > ends[0].high
+
+
 # ----------------------------------------------------------------- alarms without cause
 
 

@@ -15,8 +15,10 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 import steelyard as sy
 from steelyard.evaluation.evaluate import evaluate
 from steelyard.exceptions import IdentifierWarning, ModelFileError
+from steelyard.notices.check import NewRows
 from steelyard.notices.notice import arranged, in_lines, in_one_line
 from steelyard.persistence import files
+from steelyard.table.frames import as_table
 
 HOSTILE = "<img src=x onerror='window.hacked = 2'>"
 
@@ -340,3 +342,21 @@ def test_text_like_dates_is_said_to_be_dates():
     clf = sy.NaiveBayes().fit(X, np.arange(120) % 2)
     (notice,) = clf.notices_
     assert notice.kind == "digits" and "pandas.to_datetime" in notice.cure
+
+
+@pytest.mark.parametrize(("odd", "ends"), [(-3, "down to -3"), (9, "up to 9")])
+def test_whole_numbers_beyond_either_end_are_said_while_rows_are_encoded(odd, ends):
+    X = pd.DataFrame({"size": np.arange(200) % 5})
+    clf = sy.NaiveBayes().fit(X, np.arange(200) % 2)
+    new, rows = as_table(pd.DataFrame({"size": [odd, 1, 2] * 100})), NewRows(clf)
+    clf.encoder_.encode(new, rows.watch(new))
+    (notice,) = rows.notices()
+    assert notice.rows == 100 and ends in notice.text
+
+
+def test_labels_with_blanks_at_their_ends_are_not_unknown_classes():
+    X, y = pd.DataFrame({"wood": ["oak", "elm"] * 20}), np.array(["no", "yes"] * 20)
+    clf = sy.NaiveBayes().fit(X, y)
+    for labels, is_known in ((["no ", " yes"] * 20, True), (["no", "YES"] * 20, False)):
+        unknown = [n for n in clf.check(X, labels) if "unknown" in n.kind]
+        assert bool(unknown) != is_known
