@@ -39,10 +39,11 @@ if TYPE_CHECKING:
     from steelyard._common.progress import watch as watch
     from steelyard.classifiers.evolved import *  # noqa: F403
     from steelyard.classifiers.filters import *  # noqa: F403
-    from steelyard.classifiers.instance_weighted import *  # noqa: F403  # noqa: F403
+    from steelyard.classifiers.instance_weighted import *  # noqa: F403
     from steelyard.classifiers.joint import *  # noqa: F403
     from steelyard.classifiers.lazy import *  # noqa: F403
     from steelyard.classifiers.merging import merge
+    from steelyard.classifiers.naive_bayes import *  # noqa: F403
     from steelyard.classifiers.one_dependence import *  # noqa: F403
     from steelyard.classifiers.published import *  # noqa: F403
     from steelyard.classifiers.registry import method, methods

@@ -1,8 +1,8 @@
 """The classifiers, as users know them, and the registry of methods.
 
-``base`` has the one way to fit, and what some share; ``after_fit`` predictions,
-``handed_on`` files, explanations and exports; ``weighted`` and ``shrinkage``
-are the main classes; ``published`` has naive Bayes itself and, as ``filters``, methods
-that are a docstring and defaults; the others are methods with a fit of their own.
+``base`` has the one way to fit, ``fitted`` predictions, ``facade`` saving, explanations
+and exports. ``naive_bayes``, ``weighted`` and ``shrinkage`` are the main classes;
+``published`` and ``filters`` have methods that are a docstring and defaults; the other
+files have methods with a separate fit.
 ``methods.txt`` lists all, ``registry`` reads it.
 """

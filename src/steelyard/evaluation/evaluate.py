@@ -233,7 +233,7 @@ def grouped(X: Any, by: Any, known: Any = None) -> tuple[Any, list[Any]]:
 
 def _notices_of(X: Any, y: Any) -> Sequence[Notice]:
     """Return what a fit to all rows would notice, in the time of the quickest."""
-    from steelyard.classifiers.published import NaiveBayes
+    from steelyard.classifiers.naive_bayes import NaiveBayes
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
