@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import steelyard as sy
 from steelyard.explain.page import page_data
 from steelyard.explain.reasons import reasons
 from tests.explain.conftest import CASES, fitted
@@ -163,3 +164,18 @@ def test_what_to_ask_next_is_the_value_that_moves_most(node, tmp_path, two):
     expected = float(chances @ np.abs(after[:, 1] - p))
     (colour,) = (item["change"] for item in found if item["j"] == 0)
     assert colour == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_range_of_an_answer_is_that_of_the_middle_eight_tenths_of_rows(
+    node, tmp_path
+):
+    x = np.random.default_rng(0).normal(size=2000)
+    X = pd.DataFrame({"x": x})
+    y = np.where(np.random.default_rng(1).random(2000) < 1 / (1 + np.exp(-x)), "b", "a")
+    clf = sy.NaiveBayes(numeric="gaussian").fit(X, y)
+    given = {"data": page_data(clf)}
+    code = "spread.range(spread.prepared(given.data), [null], 1)"
+    ends = in_node(node, tmp_path, given, code)
+    p = clf.predict_proba(X)[:, 1]
+    np.testing.assert_allclose(ends, np.quantile(p, [0.1, 0.9]), atol=0.04)
+    assert np.ptp(np.quantile(p, [0.1, 0.2])) > 0.05
