@@ -186,7 +186,7 @@ def test_rows_in_chunks_have_notices_of_what_is_counted():
         sy.Notice(
             "unused-column",
             "columns that the model does not use: y",
-            cure="leave them out (`X[clf.feature_names_in_]`)",
+            advice="leave them out (`X[clf.feature_names_in_]`)",
         )
     ]
     clf = sy.NaiveBayes().partial_fit(X.assign(code=y, same="x"), y, ["no", "yes"])
@@ -341,7 +341,7 @@ def test_text_like_dates_is_said_to_be_dates():
     X = pd.DataFrame({"seen": [*days, *days], "size": np.arange(120) % 7 / 3})
     clf = sy.NaiveBayes().fit(X, np.arange(120) % 2)
     (notice,) = clf.notices_
-    assert notice.kind == "digits" and "pandas.to_datetime" in notice.cure
+    assert notice.kind == "digits" and "pandas.to_datetime" in notice.advice
 
 
 @pytest.mark.parametrize(("odd", "ends"), [(-3, "down to -3"), (9, "up to 9")])

@@ -401,7 +401,7 @@ def test_it_is_noticed(what, tmp_path, capsys):
     assert status == 0
     assert [notice["kind"] for notice in document["notices"]] == found
     # The shell speaks of options alone.
-    assert not any("`" in notice["cure"] for notice in document["notices"])
+    assert not any("`" in notice["advice"] for notice in document["notices"])
     status, printed = fitted_in_words(path, capsys)
     assert status == 0 and "`" not in printed.partition("Noticed")[2]
 
@@ -420,7 +420,7 @@ def test_advice_names_settings_in_python_and_options_in_the_shell(
 ):
     path = write(tmp_path, NOTICED[notice][0])
     _, document, _ = in_the_shell(path, capsys)
-    assert option in document["notices"][0]["cure"]
+    assert option in document["notices"][0]["advice"]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         frame = pd.read_csv(path)
@@ -594,11 +594,11 @@ def test_the_page_lists_all_of_them():
         assert f"| {what} |" in listed, "run tools/odd_files.py"
 
 
-def test_a_code_for_missing_is_cured_by_the_option_that_is_named(tmp_path, capsys):
+def test_the_option_named_for_a_missing_code_removes_it(tmp_path, capsys):
     path = write(tmp_path, column("mass", lambda c: -999, 10))
     _, document, _ = in_the_shell(path, capsys)
     (notice,) = document["notices"]
-    option = notice["cure"].partition("--missing-values=")[2]
+    option = notice["advice"].partition("--missing-values=")[2]
     assert option == "mass=-999"
     status, document, _ = in_the_shell(path, capsys, "--missing-values", option)
     assert (status, document["notices"]) == (0, [])

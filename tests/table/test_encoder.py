@@ -527,7 +527,7 @@ def test_folds_leave_out_what_all_rows_did():
     assert max(step["log_loss"] for step in kept.strength_path_) < 0.4
     (notice,) = (n for n in clf.notices_ if n.kind == "identifier")
     assert (notice.column, notice.done) == ("id", "left out")
-    assert "keep_identifiers=True" in notice.cure
+    assert "keep_identifiers=True" in notice.advice
 
 
 def test_declared_values_do_not_make_an_identifier():

@@ -264,8 +264,8 @@ class FittedNB:
         Returns
         -------
         list of Notice
-            Worst first; ``.column``, ``.rows``, ``.text`` and ``.cure`` say where, how
-            often, what, and what to do.
+            Worst first, each with ``.column``, the number of ``.rows``, a ``.text``
+            and ``.advice``.
 
         Examples
         --------

@@ -110,7 +110,7 @@ def plain_notices(
 ) -> list[dict[str, Any]]:
     """Return notices as plain data, with advice by options."""
     return [
-        {**notice.to_dict(), "cure": in_options(notice.cure, parser)}
+        {**notice.to_dict(), "advice": in_options(notice.advice, parser)}
         for notice in notices
     ]
 

@@ -243,7 +243,7 @@ class NewRows:
             _add_cells(check, ColumnCells(column))
         except ColumnError as error:
             text = str(error).removeprefix(f"{column.label} ").split(". ")[0]
-            notice = Notice("other-kind", text, check.name, cure="predict refuses it")
+            notice = Notice("other-kind", text, check.name, advice="predict refuses it")
             self._others[notice] = None
         column.release()
 
@@ -278,8 +278,8 @@ class NewRows:
                 about = "" if self._n_below == n_rows else "about "
                 text = f"{about}{n:,} of {n_rows:,} rows are rows that the model has "
                 text += "learned from: measures are too good"
-                cure = "evaluate on other rows, or by folds"
-                found.append(Notice("seen-rows", text, None, n, "", cure))
+                advice = "evaluate on other rows, or by folds"
+                found.append(Notice("seen-rows", text, None, n, "", advice))
         usual = sketch.repeated_by_chance(n_rows) if sketch else BY_CHANCE
         if new.repeated > usual:
             text = f"{n_repeated:,} of {n_rows:,} rows occur more than once"

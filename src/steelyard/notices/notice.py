@@ -86,7 +86,7 @@ class Notice:
     done: str = ""
     """What was done about it."""
 
-    cure: str = ""
+    advice: str = ""
     """What to do about it; calls and settings are in backquotes."""
 
     @property
@@ -96,7 +96,7 @@ class Notice:
 
     def __str__(self) -> str:
         where = "" if self.column is None else f"{self.column}: "
-        return where + "; ".join(filter(None, (self.text, self.done, self.cure)))
+        return where + "; ".join(filter(None, (self.text, self.done, self.advice)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
@@ -124,7 +124,7 @@ def arranged(notices: Iterable[Notice]) -> list[Notice]:
             common = _KINDS.get(kind, (1, "are odd"))[1]
             text = f"{len(columns)} columns {common}: {listed(columns, 6)}"
             rows = max(notice.rows for notice in same)
-            same = [Notice(kind, text, None, rows, same[0].done, same[0].cure)]
+            same = [Notice(kind, text, None, rows, same[0].done, same[0].advice)]
         found += same
     return sorted(found, key=lambda notice: (-notice.severity, -notice.rows))
 
@@ -140,9 +140,10 @@ def shape_notices(
         yield Notice("shape-pairs", f"{text} in all rows")
     free, shaped, error = losses or (0.0, 0.0, 0.0)
     if shaped - free > max(_MUCH * error, _LEAST_COST):
-        text = f"shapes of {names} raise log-loss on held-out rows"
-        cure = "look at the curves without the shapes"
-        yield Notice("shape-cost", f"{text} from {free:.4f} to {shaped:.4f}", cure=cure)
+        text = f"shapes of {names} raise log-loss on held-out rows "
+        text += f"from {free:.4f} to {shaped:.4f}"
+        advice = "look at the curves without the shapes"
+        yield Notice("shape-cost", text, advice=advice)
 
 
 def few_pairs_notice(n_asked: int, n_kept: int, was_compared: bool) -> Iterator[Notice]:
@@ -182,8 +183,8 @@ def no_error_notice(accuracy: float, majority: float, n_rows: int) -> Iterator[N
     errors = 1.0 - accuracy
     if errors <= _MAX_ERRORS and errors <= _MAX_SHARE_OF_ERRORS * (1.0 - majority):
         text = f"held-out rows are predicted with an accuracy of {100 * accuracy:.1f} %"
-        cure = "are all columns known before the class is? Do rows repeat?"
-        yield Notice("no-errors", text, None, n_rows, "", cure)
+        advice = "are all columns known before the class is? Do rows repeat?"
+        yield Notice("no-errors", text, None, n_rows, "", advice)
 
 
 def in_lines(notices: Sequence[Notice], most: int = _MOST_LINES) -> list[str]:
@@ -288,13 +289,13 @@ class ColumnCheck:
             return None
         if n == n_rows:
             text = f"missing in all {n_rows:,} rows, and in none of training"
-            cure = "was the column lost or renamed?"
-            return Notice("all-missing", text, self.name, n, "left out", cure)
+            advice = "was the column lost or renamed?"
+            return Notice("all-missing", text, self.name, n, "left out", advice)
         if n < max(_MANY_ROWS, _MANY * n_rows):
             return None
         text = f"{rows_have(n, n_rows)} no value, and all of training had one"
-        cure = "learn from rows with missing cells too: answers may be too sure"
-        return Notice("new-missing", text, self.name, n, "left out", cure)
+        advice = "learn from rows with missing cells too: answers may be too sure"
+        return Notice("new-missing", text, self.name, n, "left out", advice)
 
     def _unseen(self) -> Notice | None:
         if not self.n_unseen:
@@ -307,8 +308,8 @@ class ColumnCheck:
         more = ", …" if len(self.unseen) > _NAMED else ""
         text = f"{rows_have(self.n_unseen, self.n_rows)} a value that training never "
         text += f"saw: {', '.join(names)}{more}"
-        cure = "correct the spelling, or fit again with such rows"
-        return Notice("unseen", text, self.name, self.n_unseen, "left out", cure)
+        advice = "correct the spelling, or fit again with such rows"
+        return Notice("unseen", text, self.name, self.n_unseen, "left out", advice)
 
     def _beyond(self) -> Notice | None:
         if not self.n_beyond or self.ends is None:
@@ -323,8 +324,8 @@ class ColumnCheck:
         held += [f"up to {self.most:.6g}"] * (self.most > high)
         text = f"{rows_have(self.n_beyond, self.n_rows)} a number beyond those of "
         text += f"training ({low:.6g} to {high:.6g}), {' and '.join(held)}"
-        cure = "check unit and decimal mark"
-        return Notice("beyond", text, self.name, self.n_beyond, "", cure)
+        advice = "check unit and decimal mark"
+        return Notice("beyond", text, self.name, self.n_beyond, "", advice)
 
 
 def nearest(text: str, known: Iterable[str]) -> str | None:
@@ -402,16 +403,16 @@ def column_notices(
         if other is not None:
             found[name] = other
             text = f"is called {other!r} here"
-            cure = f"rename it to {name!r}"
-            notices.append(Notice("renamed-column", text, name, cure=cure))
+            advice = f"rename it to {name!r}"
+            notices.append(Notice("renamed-column", text, name, advice=advice))
             continue
         near = nearest(name, others)
-        cure = f"is it {near!r}?" if near else "add it, empty where it is not known"
-        notices.append(Notice("missing-column", "is missing", name, cure=cure))
+        advice = f"is it {near!r}?" if near else "add it, empty where it is not known"
+        notices.append(Notice("missing-column", "is missing", name, advice=advice))
     extra = [name for name in others if name not in found.values()]
     if extra:
         text = f"columns that the model does not use: {listed(extra, 6)}"
-        notices.append(Notice("unused-column", text, cure=is_used))
+        notices.append(Notice("unused-column", text, advice=is_used))
     return notices, found
 
 

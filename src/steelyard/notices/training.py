@@ -92,11 +92,11 @@ def _class_notices(look: TrainingLook) -> Iterator[Notice]:
     names = [str(label) for label in classes.tolist()]
     if is_measured(classes):
         text = f"the target holds {len(names)} whole numbers, each taken for a class"
-        cure = "cut them into classes as they are read (`bins=5`), or make them text"
-        yield Notice("number-target", text, None, look.n_rows, "", cure)
+        advice = "cut them into classes as they are read (`bins=5`), or make them text"
+        yield Notice("number-target", text, None, look.n_rows, "", advice)
     if joined := look.training.joined:
-        cure = "measures that compare with y need it so too (`y.str.strip()`)"
-        yield Notice("class-spelling", joined, None, 0, "taken as one class", cure)
+        advice = "measures that compare with y need it so too (`y.str.strip()`)"
+        yield Notice("class-spelling", joined, None, 0, "taken as one class", advice)
     if groups := alike(names):
         n = round(sum(min(rows[names.index(name)] for name in g) for g in groups))
         text = f"classes differ by case or blanks only: {quoted([*chain(*groups)])}"
@@ -108,15 +108,15 @@ def _class_notices(look: TrainingLook) -> Iterator[Notice]:
         shown = quoted([names[k] for k in few])
         text = f"{shown} {'is a class' if len(few) == 1 else 'are classes'} of one or "
         text += "two rows, too few to learn from or to check by"
-        cure = "leave such rows out, as footers and totals; or join classes"
-        yield Notice("small-class", text, None, round(rows[few].sum()), "", cure)
+        advice = "leave such rows out, as footers and totals; or join classes"
+        yield Notice("small-class", text, None, round(rows[few].sum()), "", advice)
     usual = rows[rows > _FEW_ROWS]
     if len(usual) > 1 and usual.min() < min(_SHARE * rows.sum(), usual.max() / _RATIO):
         k = int(np.flatnonzero(rows == usual.min())[0])
         text = f"class {names[k]!r} has {rows[k]:.0f} of {look.n_rows:,} rows, and the "
         text += f"largest {usual.max():,.0f}"
-        cure = "look at balanced accuracy, or try `class_weight='balanced'`"
-        yield Notice("unequal-classes", text, None, round(rows[k]), "", cure)
+        advice = "look at balanced accuracy, or try `class_weight='balanced'`"
+        yield Notice("unequal-classes", text, None, round(rows[k]), "", advice)
 
 
 # ------------------------------------------------------------------------------- leaks
@@ -231,9 +231,9 @@ def _same_columns(look: TrainingLook) -> Iterator[Notice]:
         names = [look.names[column] for column in group]
         text = f"{listed(names, 6)} hold the same information, perhaps in other units "
         text += "or words"
-        cure = "keep one of them: the others add nothing, and plain naive Bayes counts "
-        cure += "them again"
-        yield Notice("same-columns", text, None, round(look.total), "", cure)
+        advice = "keep one of them: the others add nothing, and plain naive Bayes "
+        advice += "counts them again"
+        yield Notice("same-columns", text, None, round(look.total), "", advice)
 
 
 def _content(look: TrainingLook, column: int, rows: Ints) -> bytes | None:
@@ -291,9 +291,9 @@ def _row_notices(look: TrainingLook, n_repeated: int) -> Iterator[Notice]:
     if n_repeated >= _REPEATED * n_rows and _are_copies(look, n_repeated):
         text = f"{n_repeated:,} of {n_rows:,} rows occur more than once, and folds "
         text += "share them: measures may be too good"
-        cure = "leave copies out before splitting (`X.drop_duplicates()`), if they "
-        cure += "are not different cases"
-        yield Notice("repeated-rows", text, None, n_repeated, "", cure)
+        advice = "leave copies out before splitting (`X.drop_duplicates()`), if they "
+        advice += "are not different cases"
+        yield Notice("repeated-rows", text, None, n_repeated, "", advice)
 
 
 def _are_copies(look: TrainingLook, n_repeated: int) -> bool:
@@ -338,5 +338,5 @@ def _sparse_rows(look: TrainingLook) -> Iterator[Notice]:
         most = "one known cell" if known[sparse].any() else "no known cell"
         text = f"{rows_have(n, len(known))} {most}, as footers have"
         last = int(np.flatnonzero(sparse)[-1]) + 1
-        cure = f"leave such rows out; the last is row {last}"
-        yield Notice("sparse-rows", text, None, n, "", cure)
+        advice = f"leave such rows out; the last is row {last}"
+        yield Notice("sparse-rows", text, None, n, "", advice)

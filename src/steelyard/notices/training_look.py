@@ -195,10 +195,10 @@ def column_notices_at_fit(look: TrainingLook) -> Iterator[Notice]:
 
 def _identifier(look: TrainingLook, name: str, why: str, is_left_out: bool) -> Notice:
     text = f"{why}, as identifiers have: it tells nothing of new rows"
-    done, cure = "", LEAVE_OUT
+    done, advice = "", LEAVE_OUT
     if is_left_out:
-        done, cure = "left out", "`keep_identifiers=True` keeps it"
-    return Notice("identifier", text, name, look.n_table, done, cure)
+        done, advice = "left out", "`keep_identifiers=True` keeps it"
+    return Notice("identifier", text, name, look.n_table, done, advice)
 
 
 def _of_categories(
@@ -231,10 +231,10 @@ def _like_numbers(
     shown = [*odd, *feature.values][:2]
     text = f"text of {len(feature.values)} values, nearly all of which begin with a "
     text += f"digit, such as {' and '.join(map(repr, shown))}"
-    cure = "if they are numbers, write them without units and other marks"
+    advice = "if they are numbers, write them without units and other marks"
     if all(map(DATE_TEXT.fullmatch, shown)):
-        cure = "if they are dates, make them so (`pandas.to_datetime(...)`)"
-    yield Notice("digits", text, name, round(rows.sum()), "taken as names", cure)
+        advice = "if they are dates, make them so (`pandas.to_datetime(...)`)"
+    yield Notice("digits", text, name, round(rows.sum()), "taken as names", advice)
 
 
 def _empty_or_constant(
@@ -289,6 +289,6 @@ def _missing_code(look: TrainingLook, column: int) -> Iterator[Notice]:
         text = f"{code:.10g} occurs in {about}{round(share * n):,} rows, and all other "
         text += f"numbers are from {others.min():.6g} to {others.max():.6g}"
         name = look.names[column]
-        cure = "if it stands for a missing value, read it as one: "
-        cure += f"`missing_values={[f'{name}={code:.10g}']!r}`"
-        yield Notice("missing-code", text, name, round(share * n), "", cure)
+        advice = "if it stands for a missing value, read it as one: "
+        advice += f"`missing_values={[f'{name}={code:.10g}']!r}`"
+        yield Notice("missing-code", text, name, round(share * n), "", advice)

@@ -167,7 +167,7 @@ def _read_notices(reader: ObjectReader, key: str, sizes: Sizes) -> Records:
     notices = _read_records(reader, key, sizes)
     for found in notices:
         rows = found.pop("rows", None)
-        texts = [found.get(name) for name in ("kind", "text", "done", "cure")]
+        texts = [found.get(name) for name in ("kind", "text", "done", "advice")]
         is_text = all(type(text) is str for text in texts)
         if not is_text or type(rows) is not int or rows < 0 or len(found) != 5:
             raise reader.complaint(key, "must hold texts and numbers of rows")
