@@ -346,12 +346,13 @@ def test_text_like_dates_is_said_to_be_dates():
 
 @pytest.mark.parametrize(("odd", "ends"), [(-3, "down to -3"), (9, "up to 9")])
 def test_whole_numbers_beyond_either_end_are_said_while_rows_are_encoded(odd, ends):
-    X = pd.DataFrame({"size": np.arange(200) % 5})
+    X = pd.DataFrame({"size": np.arange(200) % 5, "wood": ["oak", "elm"] * 100})
     clf = sy.NaiveBayes().fit(X, np.arange(200) % 2)
-    new, rows = as_table(pd.DataFrame({"size": [odd, 1, 2] * 100})), NewRows(clf)
+    new = pd.DataFrame({"size": [odd, 1, 2] * 3000, "wood": ["oak"] * 9000})
+    new, rows = as_table(new), NewRows(clf)
     clf.encoder_.encode(new, rows.watch(new))
     (notice,) = rows.notices()
-    assert notice.rows == 100 and ends in notice.text
+    assert notice.rows == 3000 and ends in notice.text
 
 
 def test_labels_with_blanks_at_their_ends_are_not_unknown_classes():
