@@ -21,7 +21,7 @@ from benchmarks.registry import (
     within_seconds,
 )
 from steelyard import ShrinkageNB
-from steelyard.fitting.default.column_pairs import score_columns
+from steelyard.fitting.default.interactions import score_columns
 from steelyard.weighting.filters.information import pair_information
 
 STRENGTH = (2.5, 10.0, 2.5)

@@ -25,7 +25,7 @@ import numpy as np
 # Functions by stage: module, name, and what is printed.
 STAGES = (
     ("fitting.recipe", "encode_training", "schema and codes"),
-    ("fitting.default.held_out", "HeldOutFolds.of", "folds: rows and codes"),
+    ("fitting.default.folds", "HeldOutFolds.of", "folds: rows and codes"),
     ("fitting.default.strengths", "_StrengthSearch.__init__", "folds: problems"),
     ("fitting.default.strengths", "_StrengthSearch.main_effects", "strengths"),
     ("fitting.default.strengths", "_StrengthSearch.scores", "scores of pairs"),

@@ -61,7 +61,7 @@ def test_every_method_learns_from_a_source_what_it_learns_in_memory(
 def test_folds_with_cut_points_of_their_own_read_their_rows_again(
     numeric, weight, table, rows, monkeypatch
 ):
-    monkeypatch.setattr("steelyard.fitting.default.held_out.MAX_ROWS", 300)
+    monkeypatch.setattr("steelyard.fitting.default.folds.MAX_ROWS", 300)
     X, y = table.select(NAMES[:5]), table["y"]
     u = None if weight is None else table[weight].to_numpy().astype(float)
     here = quiet_fit(sy.ShrinkageNB(numeric=numeric), X, y, u)

@@ -10,7 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 import steelyard as sy
-from steelyard.fitting.default.row_sample import RowHash, deal, sample_rows
+from steelyard.fitting.default.folds import assign_folds
+from steelyard.fitting.default.sampling import RowHash, sample_rows
 from steelyard.fitting.recipe import encode_training
 from steelyard.model.training import Encoding, Preparation
 from steelyard.proba.smoothing import Estimation, Lidstone
@@ -86,7 +87,7 @@ CHANGES = [renamed, other_columns, other_names_and_columns, other_classes, an_ar
 
 def weight_by_kind(X, y, n_folds=5):
     """Return the weight of each kind of row in each fold, whatever its order."""
-    rows, fold, shares = deal(encoded(X, y), n_folds, np.random.RandomState(0))
+    rows, fold, shares = assign_folds(encoded(X, y), n_folds, np.random.RandomState(0))
     return pd.Series(shares).groupby([rows, fold]).sum()
 
 
@@ -105,9 +106,11 @@ def test_folds_do_not_depend_on_the_order_of_rows(table):
     X, kind = X.drop_duplicates(), None
     y = y[X.index]
     order = np.random.default_rng(1).permutation(len(X))
-    rows, fold, _ = deal(encoded(X, y), 5, np.random.RandomState(0))
+    rows, fold, _ = assign_folds(encoded(X, y), 5, np.random.RandomState(0))
     kind = pd.Series(fold, index=rows).sort_index()
-    rows, fold, _ = deal(encoded(X.iloc[order], y[order]), 5, np.random.RandomState(0))
+    rows, fold, _ = assign_folds(
+        encoded(X.iloc[order], y[order]), 5, np.random.RandomState(0)
+    )
     assert_array_equal(pd.Series(fold, index=order[rows]).sort_index(), kind)
 
 
@@ -118,7 +121,7 @@ def test_a_row_more_leaves_nearly_all_others_in_their_folds(as_array):
 
     def folds(n):
         table = X.iloc[:n].to_numpy() if as_array else X.iloc[:n]
-        rows, fold, _ = deal(encoded(table, y[:n]), 5, np.random.RandomState(0))
+        rows, fold, _ = assign_folds(encoded(table, y[:n]), 5, np.random.RandomState(0))
         return pd.Series(fold, index=rows).sort_index()
 
     # Of each class one or two rows move over each of the four ends of runs.
@@ -127,7 +130,7 @@ def test_a_row_more_leaves_nearly_all_others_in_their_folds(as_array):
 
 def test_rows_with_the_same_cells_in_other_columns_are_in_all_folds():
     X, y = questions(400)
-    rows, fold, shares = deal(encoded(X, y), 5, np.random.RandomState(0))
+    rows, fold, shares = assign_folds(encoded(X, y), 5, np.random.RandomState(0))
     n_yes = (X.iloc[rows] == "yes").sum(axis=1).to_numpy()
     table = pd.crosstab(n_yes, fold, shares, aggfunc="sum").fillna(0.0)
     usual = table[table.sum(axis=1) >= 50].to_numpy()

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard import NaiveBayes
-from steelyard.fitting.default.row_sample import deal
+from steelyard.fitting.default.folds import assign_folds
 from steelyard.fitting.search import left_out as module
 from steelyard.fitting.search.left_out import cross_validated, left_out, resubstituted
 from steelyard.kernels import searching as kernels
@@ -207,7 +207,7 @@ def test_fold_is_scored_by_a_model_of_the_other_folds(smoothing):
     clf = NaiveBayes(smoothing=smoothing, cardinality="declared")
     training = encoded(clf, X, y)
     held = cross_validated(training, 5, np.random.RandomState(0))
-    rows, fold, shares = deal(training, 5, np.random.RandomState(0))
+    rows, fold, shares = assign_folds(training, 5, np.random.RandomState(0))
     assert shares.sum() == 30
     for f in range(5):
         other, mine = fold != f, fold == f
@@ -223,7 +223,7 @@ def test_fold_is_scored_by_a_model_of_the_other_folds(smoothing):
 def test_folds_have_equal_sizes_and_equal_classes(n_folds):
     X, y = declared_table(n=64, n_classes=3)
     training = encoded(NaiveBayes(), X, y)
-    rows, fold, shares = deal(training, n_folds, np.random.RandomState(3))
+    rows, fold, shares = assign_folds(training, n_folds, np.random.RandomState(3))
     table = np.zeros((n_folds, 3))
     np.add.at(table, (fold, y[rows]), shares)
     assert np.ptp(table.sum(axis=1)) <= 1
@@ -259,7 +259,7 @@ def test_rows_of_other_weights_are_dealt_one_by_one_whatever_their_order():
     def table(rows):
         """Weight of each kind of row in each fold."""
         training = encoded(NaiveBayes(), X.iloc[rows], y[rows], weights[rows])
-        picked, fold, shares = deal(training, 5, np.random.RandomState(0))
+        picked, fold, shares = assign_folds(training, 5, np.random.RandomState(0))
         assert (np.bincount(fold) == 8).all()
         kinds = X.iloc[rows[picked]].astype(str).sum(axis=1) + y[rows[picked]].astype(
             str
@@ -286,7 +286,7 @@ def test_a_row_less_leaves_nearly_all_others_in_their_folds(weight):
             y[rows],
             np.full(len(rows), weight),
         )
-        picked, fold, shares = deal(training, 5, np.random.RandomState(0))
+        picked, fold, shares = assign_folds(training, 5, np.random.RandomState(0))
         assert (shares == weight).all()
         return pd.Series(fold, index=rows[picked])
 
@@ -300,7 +300,7 @@ def test_a_row_less_leaves_nearly_all_others_in_their_folds(weight):
 def test_rows_that_occur_often_are_in_all_folds():
     X, y = declared_table(n=200, sizes=(2, 2))
     training = encoded(NaiveBayes(), X, y)
-    rows, fold, shares = deal(training, 5, np.random.RandomState(0))
+    rows, fold, shares = assign_folds(training, 5, np.random.RandomState(0))
     kinds = X.iloc[rows].astype(str).sum(axis=1).to_numpy() + y[rows].astype(str)
     table = pd.Series(shares).groupby([kinds, fold]).sum().unstack(fill_value=0.0)
     assert (table.sum(axis=1) > 4).any()
@@ -311,7 +311,7 @@ def test_twins_are_dealt_one_by_one():
     random = np.random.default_rng(0)
     X = pd.DataFrame(np.repeat(random.normal(size=(100, 3)), 2, axis=0))
     training = encoded(NaiveBayes(numeric="gaussian"), X, np.arange(200) // 2 % 2)
-    _, fold, shares = deal(training, 5, np.random.RandomState(0))
+    _, fold, shares = assign_folds(training, 5, np.random.RandomState(0))
     assert shares.sum() == 200 and (np.bincount(fold, shares) == 40).all()
     # One pair of five is in one fold by chance: 20, with a deviation of 4.
     assert 8 <= (shares == 2).sum() <= 32

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.default.column_pairs import (
+from steelyard.fitting.default.interactions import (
     coded_views,
     listed_pairs,
     score_columns,

@@ -27,10 +27,9 @@ from steelyard._common.settings import (
 )
 from steelyard.classifiers.base.chunked import KeepsRows
 from steelyard.classifiers.weighted import SolvedNB, WeightedNB
-from steelyard.fitting.default import POSITIONS
-from steelyard.fitting.default.column_pairs import asked_pairs, joined, pair_records
 from steelyard.fitting.default.continuation import Reservoir, max_rows
-from steelyard.fitting.default.held_out import HeldOutFolds
+from steelyard.fitting.default.folds import POSITIONS, HeldOutFolds
+from steelyard.fitting.default.interactions import asked_pairs, joined, pair_records
 from steelyard.fitting.default.strengths import GRID, Choice, Strengths, choose
 from steelyard.fitting.default.uncertainty import uncertainty_of
 from steelyard.fitting.problem import Fit, fit_weights
@@ -40,10 +39,10 @@ from steelyard.losses import resolve_loss
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import Encoding, TrainingSet
 from steelyard.notices.notice import Notice, few_pairs_notice, shape_notices
+from steelyard.proba.basis import bins_of_resolutions, with_finest_bins
 from steelyard.proba.smoothing import Estimation
 from steelyard.table.frames import Table
 from steelyard.table.labels import class_places
-from steelyard.table.resolutions import bins_of_resolutions, with_finest_bins
 from steelyard.weighting.hierarchy import base_shares, with_base_rate
 
 __all__ = ["GRID", "ShrinkageNB", "Strengths"]

@@ -71,9 +71,7 @@ class Problem:
 
     def with_counts(self, counts: Counts) -> Problem:
         """Return the same problem with other counts and the tables made from them."""
-        log_prior, table, gaussian = self.estimation.tables(
-            counts, self.evidence.resolutions
-        )
+        log_prior, table, gaussian = self.estimation.tables(counts, self.evidence.basis)
         evidence = replace(self.evidence, log_prior=log_prior, table=table)
         rows = self.objective.rows.with_densities(gaussian)
         objective = replace(self.objective, rows=rows, evidence=evidence)
@@ -200,16 +198,16 @@ def start_of(
     estimation = training.estimation
     schema = training.schema
     if without_pairs is None:
-        resolutions = estimation.resolutions(schema)
-        log_prior, table, gaussian = estimation.tables(counts, resolutions)
+        basis = estimation.basis(schema)
+        log_prior, table, gaussian = estimation.tables(counts, basis)
     else:
-        resolutions = without_pairs.evidence.resolutions.with_pairs(schema)
+        basis = without_pairs.evidence.basis.with_pairs(schema)
         log_prior, table, gaussian = without_pairs.tables_with_pairs(schema)
-    evidence = LogProbs(training.schema, log_prior, table, resolutions)
+    evidence = LogProbs(training.schema, log_prior, table, basis)
     start = recipe.weighting.start_from(training, evidence, gaussian)
     if start.count_factors is not None:
         estimation = replace(estimation, count_factors=start.count_factors)
-        evidence = replace(evidence, table=estimation.tables(counts, resolutions)[1])
+        evidence = replace(evidence, table=estimation.tables(counts, basis)[1])
     if not np.isfinite(evidence.log_prior).all():
         raise ParameterError(
             "`prior` gives a class probability 0, under which no weights can be "

@@ -240,7 +240,7 @@ class Recipe(Preparation):
         if self.weighting is NO_WEIGHTS or not self.weighting.joined_columns:
             return training
         # Loaded where there are pairs: it knows how problems are solved.
-        from steelyard.fitting.default.column_pairs import joined, listed_pairs
+        from steelyard.fitting.default.interactions import joined, listed_pairs
 
         pairs = listed_pairs(self.weighting.joined_columns, training.schema)
         return joined(training, pairs)

@@ -17,10 +17,10 @@ from steelyard._common.settings import (
     setting,
 )
 from steelyard.exceptions import ParameterError
+from steelyard.proba.basis import EffectBasis
 from steelyard.proba.counts import Counts
 from steelyard.proba.gaussian import GaussianTable, estimate_gaussian
 from steelyard.table.codes import FeatureTable
-from steelyard.table.resolutions import Resolutions
 from steelyard.table.schema import TableSchema
 
 
@@ -340,41 +340,41 @@ class Estimation:
     n_bins: tuple[int, ...] = ()
     """Numbers of bins at which bins are merged; empty for bins as they are."""
 
-    def resolutions(self, schema: TableSchema) -> Resolutions:
+    def basis(self, schema: TableSchema) -> EffectBasis:
         """Return the attributes of a schema at each resolution."""
-        return Resolutions(schema, self.n_bins)
+        return EffectBasis(schema, self.n_bins)
 
     def tables(
-        self, counts: Counts, resolutions: Resolutions | None = None
+        self, counts: Counts, basis: EffectBasis | None = None
     ) -> tuple[Floats, FeatureTable, GaussianTable]:
         """Return log priors, log-probabilities of codes, and densities.
 
         With several resolutions log-probabilities are averages over these, and smooth.
-        Pairs have none: their rows are zero. ``resolutions`` of the schema may be at
+        Pairs have none: their rows are zero. ``basis`` of the schema may be at
         hand.
         """
-        if resolutions is None:
-            resolutions = self.resolutions(counts.schema)
+        if basis is None:
+            basis = self.basis(counts.schema)
         log_prior = estimate_prior(self.prior, counts, self.smoothing)
-        log_prob = self._log_prob(self._factored(counts), resolutions)
+        log_prob = self._log_prob(self._factored(counts), basis)
         no_attributes = np.zeros((0, counts.n_classes))
         gaussian = GaussianTable(no_attributes, no_attributes, np.zeros(0))
         if len(counts.moments.weight):
             gaussian = estimate_gaussian(counts, self.variance_floor, self.unbiased)
         return log_prior, log_prob, gaussian
 
-    def _log_prob(self, counts: Counts, resolutions: Resolutions) -> FeatureTable:
+    def _log_prob(self, counts: Counts, basis: EffectBasis) -> FeatureTable:
         schema = counts.schema
         if not self.n_bins and not schema.is_pair.any():
             return self.smoothing.log_prob(counts)
-        merged, groups = resolutions.tables
+        merged, groups = basis.tables
         at_each = replace(counts, schema=merged, by_code=groups @ counts.by_code)
         log_prob = groups.T @ self.smoothing.log_prob(at_each).values
-        owners = [j for j, _ in resolutions.views]
+        owners = [j for j, _ in basis.views]
         n_views = np.maximum(np.bincount(owners, minlength=len(schema)), 1)
         table = FeatureTable(log_prob, schema.offsets)
         averages = log_prob / table.spread(n_views)[:, None]
-        return replace(table, values=resolutions.smoothed(averages))
+        return replace(table, values=basis.smoothed(averages))
 
     def _factored(self, counts: Counts) -> Counts:
         """Return counts of codes times the factors of their attributes."""

@@ -16,8 +16,8 @@ from steelyard.exceptions import ParameterError
 from steelyard.model.base import Curvature, RowsNeeded
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable
+from steelyard.proba.basis import EffectBasis
 from steelyard.table.codes import FeatureTable
-from steelyard.table.resolutions import Resolutions
 from steelyard.table.schema import TableSchema
 
 
@@ -32,13 +32,13 @@ class LogProbs:
     table: FeatureTable
     """Log-probabilities of codes, shape (V, K)."""
 
-    given_resolutions: Resolutions | None = None
+    given_basis: EffectBasis | None = None
     """The attributes at each resolution; None for bins as they are."""
 
     @cached_property
-    def resolutions(self) -> Resolutions:
+    def basis(self) -> EffectBasis:
         """The attributes at each resolution at which effects of values are learned."""
-        return self.given_resolutions or Resolutions(self.schema)
+        return self.given_basis or EffectBasis(self.schema)
 
     @property
     def n_classes(self) -> int:
@@ -60,7 +60,7 @@ class LogProbs:
         """What shared weights of a hierarchy are drawn to, the overall one being 1."""
         schema = self.schema
         is_own = np.array(schema.is_first_view) & ~schema.is_linear & ~schema.is_pair
-        if self.resolutions.n_bins:  # a curve has a trend instead
+        if self.basis.n_bins:  # a curve has a trend instead
             is_own &= ~schema.is_coarser
         return is_own.astype(np.float64)
 

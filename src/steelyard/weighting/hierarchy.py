@@ -131,7 +131,7 @@ class HierarchicalWeighting(Weighting):
     def size(self, evidence: LogProbs) -> int:
         """Count the weights."""
         k, d = evidence.n_classes, evidence.n_features
-        return k + 1 + d + (d + len(evidence.resolutions.owners)) * k
+        return k + 1 + d + (d + len(evidence.basis.owners)) * k
 
     def start(self, evidence: LogProbs) -> Floats:
         """Return the weights of plain naive Bayes."""
@@ -145,7 +145,7 @@ class HierarchicalWeighting(Weighting):
         overall = min(float(self.overall), _RIGID)
         of_class = np.full(d, self.by_class)
         of_class[evidence.schema.is_linear] = self.slope * self.by_value
-        owners, schema = evidence.resolutions.owners, evidence.schema
+        owners, schema = evidence.basis.owners, evidence.schema
         of_value = self.by_value * np.maximum(schema.n_categories / _MANY_VALUES, 1.0)
         held = np.where(schema.is_coarser, self.intervals, 1.0)
         of_value = np.where(schema.is_pair, self.by_pair, held * of_value)[owners]
@@ -190,7 +190,7 @@ class HierarchicalWeighting(Weighting):
         """Return the same weights where pairs have been added, which do nothing yet."""
         level, d, k = self.levels(weights, before), after.n_features, after.n_classes
         shared, by_class = np.zeros(d), np.zeros((d, k))
-        by_value = np.zeros((len(after.resolutions.owners), k))
+        by_value = np.zeros((len(after.basis.owners), k))
         shared[: before.n_features] = level.shared
         by_class[: before.n_features] = level.by_class
         by_value[: len(level.by_value)] = level.by_value
@@ -208,7 +208,7 @@ class HierarchicalWeighting(Weighting):
         """Turn a change of weights into the change of their effect."""
         level = self.levels(weights, evidence)
         total = self._shared(level, evidence)[:, None] + level.by_class
-        values, entries = evidence.table.values, evidence.resolutions.entries
+        values, entries = evidence.table.values, evidence.basis.entries
         owners, table = evidence.table.owners.view(np.uint64), np.zeros(values.shape)
         weigh_table(owners, total, values, *entries, level.by_value, table)
         return Effect(level.intercept, table, total[evidence.gaussian])
@@ -218,9 +218,9 @@ class HierarchicalWeighting(Weighting):
 
         With a ``power`` of 2 what weights multiply counts by its squares.
         """
-        entries, values = evidence.resolutions.transposed_entries, evidence.table.values
+        entries, values = evidence.basis.transposed_entries, evidence.table.values
         if power > 1:
-            entries, values = evidence.resolutions.squared_entries, values**power
+            entries, values = evidence.basis.squared_entries, values**power
         by_class = np.zeros((evidence.n_features, evidence.n_classes))
         by_value = np.zeros((len(entries[0]) - 1, evidence.n_classes))
         owners, table = evidence.table.owners.view(np.uint64), gradient.table
@@ -236,7 +236,7 @@ class HierarchicalWeighting(Weighting):
         """Return what weights do to some table rows: shape (rows · K, p)."""
         k, d = evidence.n_classes, evidence.n_features
         owner = evidence.table.spread(np.arange(d))[rows].astype(np.int64)
-        basis = evidence.resolutions.basis[rows].tocoo()
+        basis = evidence.basis.matrix[rows].tocoo()
         own, first = evidence.table.values[rows].ravel(), k + 1 + d
         center = np.repeat(evidence.centers[owner], k)
         c, place = np.tile(np.arange(k), len(rows)), np.arange(k * len(rows))
@@ -268,7 +268,7 @@ class HierarchicalWeighting(Weighting):
         total = shared[:, None] + level.by_class
         # What all classes share of a slope has no effect, and rounding alone in it.
         shared = np.where(evidence.schema.is_linear, 0.0, shared)
-        by_code = evidence.resolutions.basis @ level.by_value
+        by_code = evidence.basis.matrix @ level.by_value
         ends = zip(evidence.table.offsets[:-1], evidence.table.offsets[1:], strict=True)
         # Code 0 has none; densities have no codes.
         effects = [by_code[low + 1 : high].T for low, high in ends]

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 import steelyard as sy
 from steelyard import CostSensitiveNB, ForwardSelectedNB, NaiveBayes, SelectiveNB
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.default.row_sample import deal
+from steelyard.fitting.default.folds import assign_folds
 from steelyard.fitting.search.left_out import JudgedRows
 
 SELECTIVE = [SelectiveNB, ForwardSelectedNB, CostSensitiveNB]
@@ -146,7 +146,7 @@ def plain_score(clf, X, y, columns, costs):
     """Score of a subset, by fitting naive Bayes on the columns for each fold."""
     training = clf._recipe().encode(X, y)
     seed = np.random.RandomState(clf.random_state)
-    rows, fold, shares = deal(training, clf.folds, seed)
+    rows, fold, shares = assign_folds(training, clf.folds, seed)
     nb, right = NaiveBayes(cardinality="declared"), 0.0
     for f in range(clf.folds):
         mine, rest = fold == f, fold != f

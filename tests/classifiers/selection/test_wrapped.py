@@ -21,7 +21,7 @@ from steelyard import (
 )
 from steelyard.classifiers.evolved import Evolution, PopulationScorer, weighted_model
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.default.row_sample import deal
+from steelyard.fitting.default.folds import assign_folds
 from steelyard.fitting.search.left_out import cross_validated, resubstituted
 from steelyard.kernels import searching as kernels
 
@@ -98,7 +98,7 @@ def test_population_is_judged_by_models_of_the_other_folds(numeric):
     X, y = mixed_table()
     clf = quick(fitness="cross-validation", numeric=numeric, folds=4)
     held, training = judged(clf, X, y)
-    rows, fold, shares = deal(training, 4, np.random.RandomState(0))
+    rows, fold, shares = assign_folds(training, 4, np.random.RandomState(0))
     vectors = np.random.default_rng(1).random((5, 4))
     right = np.zeros(5)
     for f in range(4):

@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 
 from steelyard import ShrinkageNB, WeightedNB, load
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.default.column_pairs import joined
+from steelyard.fitting.default.interactions import joined
 from steelyard.fitting.problem import build_problem
 from steelyard.weighting import HierarchicalWeighting
 
@@ -53,13 +53,13 @@ def plain_objective(problem, training):
     """Return the objective as a function of weights, from codes and evidence."""
     schema, evidence = training.schema, problem.evidence
     k, d, n = training.n_classes, len(schema), training.n_rows
-    basis = evidence.resolutions.basis.toarray()
+    basis = evidence.basis.matrix.toarray()
     is_pair = schema.is_pair
     starts = [
         schema.offsets[j] + training.codes.column(j).astype(int) for j in range(d)
     ]
     center = np.where(is_pair, 0.0, 1.0)
-    owners = evidence.resolutions.owners
+    owners = evidence.basis.owners
     by_value = np.where(is_pair[owners], BY_PAIR, STRENGTH[2])
 
     def objective(weights):

@@ -7,7 +7,7 @@ import pytest
 
 import steelyard as sy
 from steelyard.fitting.default import strengths
-from steelyard.fitting.default.column_pairs import FoldFit
+from steelyard.fitting.default.interactions import FoldFit
 
 
 @pytest.mark.parametrize(

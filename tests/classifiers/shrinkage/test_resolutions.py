@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from steelyard import EqualFrequencyDiscretizer, ShrinkageNB
-from steelyard.table.resolutions import FINEST, bins_of_resolutions
+from steelyard.proba.basis import FINEST, bins_of_resolutions
 
 GIVEN = {"strength": (1.0, 4.0, 0.7)}
 
@@ -145,7 +145,7 @@ def test_evidence_is_learned_at_the_numbers_of_bins(mixed, problem_of):
     X, y = mixed
     clf = ShrinkageNB(resolutions=3, numeric="equal-frequency", **GIVEN).fit(X, y)
     problem = problem_of(clf, X, y)
-    numbers = problem.evidence.resolutions.n_bins
+    numbers = problem.evidence.basis.n_bins
     assert numbers == bins_of_resolutions(3) == (4, 9, 20)
-    groups = [g.max() for j, g in problem.evidence.resolutions.views if j == 1]
+    groups = [g.max() for j, g in problem.evidence.basis.views if j == 1]
     assert groups == [4, 9, 20]

@@ -9,7 +9,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from steelyard import NaiveBayes, ShrinkageNB, WeightedNB
 from steelyard.classifiers.shrinkage import GRID, Strengths
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.default.held_out import HeldOutFolds, Judgement
+from steelyard.fitting.default.folds import HeldOutFolds, Judgement
 from steelyard.fitting.default.strengths import _average
 
 
@@ -78,7 +78,7 @@ def test_few_rows_are_dealt_several_times(n, n_columns, wanted, whole):
 
 
 def test_long_tables_are_compared_on_more_rows_and_fewer_folds(monkeypatch):
-    monkeypatch.setattr("steelyard.fitting.default.held_out.MAX_ROWS", 800)
+    monkeypatch.setattr("steelyard.fitting.default.folds.MAX_ROWS", 800)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(21_600, 2)), np.arange(21_600) % 2
     clf = ShrinkageNB()

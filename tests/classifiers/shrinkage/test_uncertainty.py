@@ -8,8 +8,8 @@ from scipy.special import expit
 import steelyard as sy
 from steelyard import ShrinkageNB
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.default import centred_columns, uncertainty
-from steelyard.fitting.default.within_bins import Scores, within_bins, within_cells
+from steelyard.fitting.default import uncertainty
+from steelyard.fitting.default.uncertainty import Scores, within_bins, within_cells
 
 STRENGTH = (10.0, 40.0, 10.0)
 
@@ -192,7 +192,7 @@ def test_many_categories_alone_give_about_the_same_variances(monkeypatch):
     y = random.random(600) < 0.3 + 0.4 * (X[:, 0] > "2")
     variances = []
     for most in (200, 0):
-        monkeypatch.setattr(centred_columns, "_MOST_COUPLED", most)
+        monkeypatch.setattr(uncertainty, "_MOST_COUPLED", most)
         clf = ShrinkageNB(strength=STRENGTH).fit(X, y)
         variances.append(clf.uncertainty_.of_rows(clf._encode(X)))
     assert 0.8 < variances[1].mean() / variances[0].mean() < 1.25
@@ -202,7 +202,7 @@ def test_some_rows_tell_of_all(monkeypatch, odds_table):
     X, y, _ = odds_table
     variances = []
     for cells in (1e9, 0):
-        monkeypatch.setattr(centred_columns, "_CELLS", cells)
+        monkeypatch.setattr(uncertainty, "_CELLS", cells)
         clf = ShrinkageNB(strength=STRENGTH).fit(X, y)
         variances.append(clf.uncertainty_.of_rows(clf._encode(X)))
     assert abs(np.log(variances[1] / variances[0])).mean() < 0.1

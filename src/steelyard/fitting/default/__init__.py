@@ -1,31 +1,26 @@
-"""The default's weights: a hierarchy with strengths, chosen on rows that are held out.
+r"""The default method, `ShrinkageNB`: an additive model with a Gaussian-process prior.
 
-``strengths`` compares strengths and ``column_pairs`` on the folds of ``held_out``, of
-rows that ``row_sample`` draws and deals out. ``preconditioner`` has units for the
-weights of a hierarchy, and for those of wide tables within bounds. ``uncertainty`` says
-how sure a fit is, with ``centred_columns`` and ``within_bins``.
+.. math:: z_c(x) = \log \pi_c + b_c + \sum_j T_j[x_j, c]
+          + \sum_{(j,k)} T_{jk}[x_j, x_k, c], \qquad
+          T_j = E_j w_j + B_j u_j, \quad u_j \sim N(0, I / \lambda)
 
-Folds may be given by the positions of their rows.
+:math:`E_j` are the log-probabilities of naive Bayes, :math:`w_j` their weights, and
+:math:`B_j` a basis of effects: the identity for categories, a smooth curve with a trend
+for numbers, a product of two of these for interactions. Weights and effects maximise
+the penalised likelihood (MAP); the regularisation strengths :math:`\lambda`, the
+interactions and the temperature of the probabilities are chosen by cross-validation.
+
+In the order of reading:
+
+- `steelyard.proba.basis`: the basis :math:`B`, a factor of the prior covariance;
+- `steelyard.weighting.hierarchy`: the levels of weights and their penalty;
+- ``folds``: assignment of rows to folds, and log-loss of held-out rows;
+- ``strengths``: search for the regularisation strengths, then the interactions;
+- ``interactions``: score test that ranks pairs of columns; fits that are compared;
+- ``preconditioner``: scaling of the weights for the solver;
+- ``uncertainty``: posterior variance of the log-odds of each class;
+- ``continuation``: ``partial_fit`` from a reservoir of rows;
+- ``sampling``: rows drawn by their content, in any order.
+
+`steelyard.classifiers.shrinkage` puts them together: choose, fit, finish.
 """
-
-from __future__ import annotations
-
-from typing import Any
-
-import numpy as np
-
-from steelyard._common.allowed import Check, listed, whole
-
-
-def _are_positions(rows: Any) -> bool:
-    """Whether something is a list or array of whole numbers from 0 on."""
-    try:
-        rows = np.asarray(rows)
-    except ValueError:  # a ragged list
-        return False
-    is_whole = rows.size == 0 or rows.dtype.kind in "iu"
-    return rows.ndim == 1 and is_whole and bool((rows >= 0).all())
-
-
-POSITIONS = Check("positions", _are_positions, form=listed(whole(0)).form)
-"""Rows by their positions, for folds that are given."""

@@ -84,7 +84,7 @@ def choose_units(objective: Objective, weights: Floats) -> Metric | CoupledUnits
     It must not take much memory either, whatever the number of rows.
     """
     evidence, k = objective.evidence, objective.evidence.n_classes
-    n_apart = objective.size - 1 - len(evidence.resolutions.owners)
+    n_apart = objective.size - 1 - len(evidence.basis.owners)
     n_cells = objective.n_rows * evidence.n_features * (k - 1)
     is_small = _BYTES_PER_COUPLING * n_apart**2 <= _MAX_BYTES
     if is_small and n_apart**3 <= _CUBES_PER_CELL * n_cells:
@@ -225,7 +225,7 @@ class _Gradients:
             (np.ones(cells.size, dtype=np.float32), cells.ravel(), starts),
             shape=(len(cells), evidence.schema.n_codes),
         )
-        basis = evidence.resolutions.basis.astype(np.float32)
+        basis = evidence.basis.matrix.astype(np.float32)
         self._by_value: _Singles = (is_there @ basis).toarray()
         self._end = apart.shape[1] + 1 + (1 + len(apart)) * evidence.n_features
         self.n_weights = self._end + self._by_value.shape[1] * apart.shape[1]

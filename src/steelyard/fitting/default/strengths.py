@@ -12,14 +12,14 @@ import numpy as np
 from steelyard._common import progress
 from steelyard._common.arrays import Floats
 from steelyard._common.threads import run, thread_count
-from steelyard.fitting.default.column_pairs import (
+from steelyard.fitting.default.folds import HeldOutFolds, Judgement
+from steelyard.fitting.default.interactions import (
     ColumnPair,
     FoldFit,
     PairScores,
     RankedPairs,
     score_columns,
 )
-from steelyard.fitting.default.held_out import HeldOutFolds, Judgement
 from steelyard.fitting.recipe import Recipe
 from steelyard.weighting import HierarchicalWeighting
 

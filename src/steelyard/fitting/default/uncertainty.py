@@ -19,17 +19,23 @@ smooth curves leave out; and what goes on within bins and beyond (`within_bins`)
 
 from __future__ import annotations
 
+from collections import defaultdict
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
 import numpy as np
-from scipy.special import expit, logit
+from scipy.sparse import csr_array
+from scipy.special import expit, logit, ndtri
 
 from steelyard._common.arrays import Floats, Ints
-from steelyard.fitting.default.centred_columns import CentredColumn, CentredRows
-from steelyard.fitting.default.within_bins import within_bins, within_cells
 from steelyard.fitting.problem import Problem
+from steelyard.model.base import softmax
 from steelyard.model.uncertainty import Uncertainty
-from steelyard.table.schema import TableSchema
+from steelyard.proba.basis import closeness
+from steelyard.table.schema import FeatureSchema, TableSchema
+from steelyard.weighting import HierarchicalWeighting
 
-# Share of the variance of a curve that its basis leaves out, as `table/resolutions`
+# Share of the variance of a curve that its basis leaves out, as `proba/basis`
 # does: steps of single bins. It falls with rows beyond some: strengths that many rows
 # have chosen tell how rough curves are.
 _LEFT_OUT, _FEW_ROWS = 0.05, 200
@@ -53,6 +59,25 @@ _AT_ONCE = 1e6
 
 # Bits of the numbers that are kept, beside sign and exponent.
 _BITS = 4
+
+# Cells of the rows that curvatures are taken from, and rows at least.
+_CELLS, _LEAST_ROWS = 4e5, 1_000
+
+# Strengths below are as good as none, and still numbers to compute with.
+_LEAST_STRENGTH = 1e-3
+
+# Weights of a column up to which they are coupled; categories beyond are not.
+_MOST_COUPLED = 200
+
+# Rows for each weight beyond which columns share next to nothing.
+_ROWS_OF_A_WEIGHT = 50
+
+# Bins from which a slope is taken, as a share of all, and the outer bins whose steepest
+# one goes on: single steps are those of cut points.
+_BINS_OF_A_SLOPE, _OUTER = 1.0 / 12.0, 0.3
+
+# What a bin has at least of the rows of a mean one, so that no slope is endless.
+_LEAST_SHARE = 0.1
 
 
 def uncertainty_of(
@@ -308,7 +333,7 @@ class _Classes:
 
     def _within_bins(self, unlearned: Floats) -> Floats:
         """Return variances of steps of single bins, and within bins and cells."""
-        rows, resolutions = self._rows, self._rows.evidence.resolutions
+        rows, basis = self._rows, self._rows.evidence.basis
         counts = rows.problem.counts.by_code.sum(axis=1)
         left_out = _LEFT_OUT * min(1.0, _FEW_ROWS / rows.total) * self._spread
         out = np.zeros(self._curvature.shape)
@@ -319,12 +344,12 @@ class _Classes:
                 continue
             n = len(column.feature.edges) + 1
             bins = slice(column.codes.start + 1, column.codes.start + 1 + n)
-            if resolutions.is_curve[column.j]:
+            if basis.is_curve[column.j]:
                 strength = rows.strength.by_value[rows.ends[column.j, 0], 0]
                 out[bins] += 1.0 / (strength / left_out + self._curvature[bins])
             if n > 2:
                 curve = self._odds[column.views[:, 1 : n + 1]].sum(axis=0)
-                own = counts[bins], unlearned[bins], resolutions.n_bins
+                own = counts[bins], unlearned[bins], basis.n_bins
                 out[bins] += within_bins(curve, *own)
         return out
 
@@ -348,3 +373,189 @@ class _Classes:
                 of_bins = counts.sum(axis=1 - axis)[bins]
                 of_cells += within_cells(cells, of_bins)
         return out.reshape(self._odds[column.codes].shape)
+
+
+# ------------------------------------------------------------------------------ columns
+
+
+class CentredColumn:
+    """Codes that a column has of its own: the finest bins, categories, or a pair."""
+
+    def __init__(self, rows: CentredRows, j: int, coarser: list[int]) -> None:
+        schema = rows.evidence.schema
+        self.feature, self.j = schema.features[j], j
+        self.codes = slice(int(schema.offsets[j]), int(schema.offsets[j + 1]))
+        """Rows of the table."""
+        merged = [_code_in(schema.features[i], self.feature) for i in coarser]
+        codes = [np.arange(self.feature.n_codes), *merged]
+        self.attributes = [j, *coarser]
+        views = list(zip(self.attributes, codes, strict=True))
+        self.views = np.array([schema.offsets[i] + own for i, own in views])
+        """The same by view and code: coarser bins are views too."""
+        firsts, lasts = rows.ends[self.attributes].T
+        self.size = int((lasts - firsts).sum()) + 2 * len(views)
+        """How many weights there are, two of evidence in each view."""
+        self.is_coupled = self.size <= _MOST_COUPLED
+        if self.is_coupled:
+            self.basis = np.hstack([rows.dense_basis(i)[own] for i, own in views])
+        else:
+            self.squares = rows.basis[self.codes].power(2).sum(axis=1)
+
+
+class CentredRows:
+    """Some rows of a solved problem, and what classes share of their design."""
+
+    def __init__(self, problem: Problem, weights: Floats, n_columns: int) -> None:
+        self.problem, self.evidence = problem, problem.evidence
+        weighting = problem.objective.weighting
+        assert isinstance(weighting, HierarchicalWeighting)
+        evidence, schema = self.evidence, self.evidence.schema
+        strength = np.maximum(weighting.strengths(evidence)[0], _LEAST_STRENGTH)
+        self.strength = weighting.levels(strength, evidence)
+        self.effect = weighting.apply(weights, evidence).table
+        self.level = weighting.levels(weights, evidence)
+        named = weighting.fitted(weights, evidence)
+        self.weight_of_evidence: Floats = named["class_attribute_weights_"]
+        self.n_codes, owners = schema.n_codes, evidence.basis.owners
+        first = np.searchsorted(owners, np.arange(len(schema) + 1))
+        self.ends = np.stack([first[:-1], first[1:]], axis=1)
+        """The first weight of effects of each attribute, and the one after its last."""
+        deviations = 1.0 / np.sqrt(self.strength.by_value[:, 0])
+        self.basis = csr_array(evidence.basis.matrix.multiply(deviations))
+        most = int(_CELLS / (len(schema) * n_columns))
+        sample = problem.objective.sample(max(most, _LEAST_ROWS))
+        self.share = softmax(sample.scores(weights))
+        self.weights, self.is_all = sample.row_weights(), sample.is_all
+        self.total: float = problem.counts.total
+        """The weight of all rows: a row of weight two counts as two rows."""
+        self.n_rows, self.codes = problem.objective.rows.n_rows, sample.table_rows()
+        """How many rows there are; where those of the sample read tables, (s, d)."""
+        starts = self.codes.shape[1] * np.arange(len(self.codes) + 1)
+        entries = np.ones(self.codes.size), self.codes.ravel(), starts
+        self.cells = csr_array(entries, (len(self.codes), self.n_codes))
+        """The same as ones, shape (s, V)."""
+
+    def by_code(self, of_rows: Floats) -> Floats:
+        """Add up what rows have by code, (s, C) to (V, C), for all rows.
+
+        Of some rows the mean is taken, which few rows of a code share with all.
+        """
+        sums = self.cells.T @ of_rows
+        if self.is_all:
+            return sums
+        counts = self.problem.counts.by_code.sum(axis=1)
+        row, mean = self.weights.mean(), of_rows.sum(axis=0) / self.weights.sum()
+        seen = self.cells.T @ self.weights
+        return (counts / (seen + row))[:, None] * (sums + row * mean)
+
+    def dense_basis(self, j: int) -> Floats:
+        """Return what effects of an attribute do to its codes, in their deviations."""
+        codes, (first, last) = self.evidence.schema.offsets[j : j + 2], self.ends[j]
+        starts = self.basis.indptr[codes[0] : codes[1] + 1]
+        part = slice(starts[0], starts[-1])
+        out = np.zeros((len(starts) - 1, last - first))
+        own = np.repeat(np.arange(len(out)), np.diff(starts))
+        out[own, self.basis.indices[part] - first] = self.basis.data[part]
+        return out
+
+    @cached_property
+    def columns(self) -> list[CentredColumn]:
+        """All columns and pairs, each with its coarser bins."""
+        schema, coarser = self.evidence.schema, defaultdict(list)
+        for j in np.flatnonzero(schema.is_coarser).tolist():
+            coarser[schema.columns[j]].append(j)
+        own = np.flatnonzero(~schema.is_coarser).tolist()
+        return [CentredColumn(self, j, coarser[schema.columns[j]]) for j in own]
+
+    @cached_property
+    def n_coupled(self) -> int:
+        """How many weights are coupled within columns."""
+        return sum(column.size for column in self.columns if column.is_coupled)
+
+    @property
+    def are_many(self) -> bool:
+        """Whether there are so many rows that columns share next to nothing."""
+        return self.total > _ROWS_OF_A_WEIGHT * self.n_coupled
+
+
+def _code_in(coarse: FeatureSchema, fine: FeatureSchema) -> Ints:
+    """Return the code that each code of finer bins has in coarser ones."""
+    edges = np.array(fine.edges)
+    inside = np.concatenate([edges, edges[-1:]])
+    inside[1:-1] = (edges[1:] + edges[:-1]) / 2.0
+    if len(edges):
+        inside[-1] = np.inf
+    codes = np.zeros(fine.n_codes, dtype=np.int64)
+    codes[1 : len(inside) + 1] = 1 + np.searchsorted(coarse.edges, inside)
+    if fine.missing_is_value:
+        codes[-1] = coarse.missing_code
+    return codes
+
+
+# -------------------------------------------------------------------------- within bins
+
+
+class Scores(NamedTuple):
+    """Normal scores of the values of neighbouring bins, shape (n,)."""
+
+    means: Floats
+    variances: Floats
+
+    @classmethod
+    def of(cls, counts: Floats) -> Scores:
+        """Take the moments of a normal distribution that is cut as bins cut rows."""
+        share = counts + _LEAST_SHARE * max(float(counts.mean()), 1e-300)
+        share = share / share.sum()
+        edges = ndtri(np.cumsum(share)[:-1])
+        density = np.exp(-0.5 * edges**2) / np.sqrt(2.0 * np.pi)
+        first = -np.diff(density, prepend=0.0, append=0.0) / share
+        second = 1.0 - np.diff(edges * density, prepend=0.0, append=0.0) / share
+        return cls(first, np.maximum(second - first**2, 0.0))
+
+
+@lru_cache(maxsize=256)
+def _nearby(n: int, n_bins: tuple[int, ...]) -> Floats:
+    """Return the share of each bin in what a smooth curve is at every bin."""
+    near = closeness(n, n_bins)
+    return near / near.sum(axis=1, keepdims=True)
+
+
+def within_bins(
+    curve: Floats, counts: Floats, unlearned: Floats, n_bins: tuple[int, ...]
+) -> Floats:
+    """Return variances within bins of a curve (n, C), and of what smoothing takes off.
+
+    At an end there are bins on one side alone. What is averaged there lags behind a
+    trend, as far as rows have not told better: ``unlearned`` is the share of the prior
+    variance that they leave, and ``n_bins`` are the resolutions of smooth curves.
+    """
+    n, scores = len(curve), Scores.of(counts)
+    slope = np.gradient(curve, scores.means, axis=0)
+    width = max(int(n * _BINS_OF_A_SLOPE), 1)
+    rise = (curve[width:] - curve[:-width]) ** 2
+    rise /= (scores.means[width:] - scores.means[:-width])[:, None] ** 2
+    outer = max(int(n * _OUTER) - width, 1)
+    lag = np.zeros(n)
+    if n_bins:
+        lag = scores.means - _nearby(n, n_bins) @ scores.means
+    lags = lag[:, None] ** 2 * np.clip(unlearned, 0.0, 1.0)
+    out = scores.variances[:, None] * slope**2
+    for end, steepest, half in (
+        (0, rise[:outer].max(axis=0), slice(0, n // 2)),
+        (n - 1, rise[-outer:].max(axis=0), slice(n - n // 2, n)),
+    ):
+        out[end] = scores.variances[end] * steepest
+        out[half] += lags[half] * steepest
+    return out
+
+
+def within_cells(grid: Floats, counts: Floats) -> Floats:
+    """Return variances within cells of a pair, along bins of its first side.
+
+    Cells have the shape (n, m, C), rows of the bins (n,). In the outermost bins the
+    steepest slope nearby goes on.
+    """
+    scores, outer = Scores.of(counts), max(int(len(grid) * _OUTER), 1)
+    slope = np.abs(np.gradient(grid, scores.means, axis=0))
+    slope[0], slope[-1] = slope[:outer].max(axis=0), slope[-outer:].max(axis=0)
+    return np.asarray(scores.variances[:, None, None] * slope**2)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Labels
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
-from steelyard.fitting.default.row_sample import deal, distinct_rows
+from steelyard.fitting.default.folds import assign_folds, distinct_rows
 from steelyard.fitting.search.left_out_numbers import LeftOutNumbers, densities_by_group
 from steelyard.kernels import searching as kernels
 from steelyard.model.training import TrainingSet
@@ -310,7 +310,7 @@ def cross_validated(
     Folds are stratified. Equal rows are interchangeable: a row of weight 2 is dealt
     like the row twice, and the order of rows does not matter.
     """
-    rows, fold, shares = deal(training, n_folds, rng)
+    rows, fold, shares = assign_folds(training, n_folds, rng)
     dealt = training.take(rows)
     # Factors of classes are those of all rows, not of what a fold holds.
     weights = shares * training.row_factors()[rows]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import run, thread_count
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.default.held_out import Fold
+from steelyard.fitting.default.folds import Fold
 from steelyard.fitting.problem import build_problem, weigh_rows
 from steelyard.fitting.recipe import Penalty, Recipe
 from steelyard.fitting.shapes import resolve_shapes

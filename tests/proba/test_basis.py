@@ -1,4 +1,4 @@
-"""Attributes at several resolutions: groups, effects and counts."""
+"""The basis of effects at several length scales: groups, covariances and counts."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 import steelyard as sy
 from steelyard.fitting.recipe import encode_training
 from steelyard.model.training import Encoding, Preparation
-from steelyard.proba.smoothing import EmpiricalBayes, Estimation, Lidstone
-from steelyard.table.discretizers.unsupervised import EqualFrequencyDiscretizer
-from steelyard.table.resolutions import (
+from steelyard.proba.basis import (
     FINEST,
-    Resolutions,
+    EffectBasis,
     bins_of_resolutions,
     closeness,
 )
+from steelyard.proba.smoothing import EmpiricalBayes, Estimation, Lidstone
+from steelyard.table.discretizers.unsupervised import EqualFrequencyDiscretizer
 from steelyard.table.schema import FeatureSchema, Side, TableSchema
 
 N_BINS = (4, 6, 10)
@@ -63,7 +63,7 @@ def test_numbers_of_bins_grow_from_four_to_twenty():
 
 
 def test_groups_are_neighbours_of_about_equal_size():
-    views = Resolutions(a_schema(), N_BINS).views
+    views = EffectBasis(a_schema(), N_BINS).views
     of_first = [groups for j, groups in views if j == 0]
     assert [groups.max() for groups in of_first] == list(N_BINS)
     for groups, number in zip(of_first, N_BINS, strict=True):
@@ -76,13 +76,13 @@ def test_groups_are_neighbours_of_about_equal_size():
 
 
 def test_categories_are_never_merged_and_densities_have_no_groups():
-    views = Resolutions(a_schema(), N_BINS).views
+    views = EffectBasis(a_schema(), N_BINS).views
     assert_array_equal(*[groups for j, groups in views if j == 1], [0, 1, 2, 3])
     assert not [groups for j, groups in views if j == 2]
 
 
 def test_fewer_bins_than_a_resolution_are_seen_once_as_they_are():
-    views = [groups for j, groups in Resolutions(a_schema(), N_BINS).views if j == 3]
+    views = [groups for j, groups in EffectBasis(a_schema(), N_BINS).views if j == 3]
     # Four, six and all seven bins; the cell that is missing is a group of its own.
     assert [groups.max() for groups in views] == [5, 7, 8]
     for groups in views:
@@ -90,25 +90,25 @@ def test_fewer_bins_than_a_resolution_are_seen_once_as_they_are():
 
 
 def test_without_resolutions_every_code_is_its_own_group():
-    resolutions = Resolutions(a_schema())
-    assert [j for j, _ in resolutions.views] == [0, 1, 3]
-    for _, groups in resolutions.views:
+    basis = EffectBasis(a_schema())
+    assert [j for j, _ in basis.views] == [0, 1, 3]
+    for _, groups in basis.views:
         assert_array_equal(groups, np.arange(len(groups)))
-    dense = resolutions.basis.toarray()
+    dense = basis.matrix.toarray()
     assert_array_equal(dense[a_schema().first_codes], 0.0)
     assert_array_equal(dense @ dense.T, np.diag(np.diag(dense @ dense.T)))
     assert dense.sum() == dense.shape[1] == 60 + 3 + 8
 
 
-def wanted_covariance(resolutions):
+def wanted_covariance(basis):
     """Return ones for each code and, of a pair, the products of its sides."""
-    schema = resolutions.schema
+    schema = basis.schema
     out = np.diag(
         np.where(np.isin(np.arange(schema.n_codes), schema.first_codes), 0, 1.0)
     )
     pair = slice(schema.offsets[4], schema.offsets[5])
     number = np.eye(13)
-    if resolutions.n_bins:
+    if basis.n_bins:
         number[1:, 1:] = closeness(12, (3, 6, 12))
     number[0, 0] = 0.0
     out[pair, pair] = np.kron(number, np.diag([0.0, 1.0, 1.0, 1.0]))
@@ -117,15 +117,15 @@ def wanted_covariance(resolutions):
 
 @pytest.mark.parametrize("n_bins", [(), N_BINS, bins_of_resolutions(8)])
 def test_effects_of_variance_one_give_each_code_that_variance(n_bins):
-    resolutions = Resolutions(with_a_pair(a_schema()), n_bins)
-    covariance = (resolutions.basis @ resolutions.basis.T).toarray()
-    wanted = wanted_covariance(resolutions)
+    basis = EffectBasis(with_a_pair(a_schema()), n_bins)
+    covariance = (basis.matrix @ basis.matrix.T).toarray()
+    wanted = wanted_covariance(basis)
     known = np.diag(wanted) > 0
     assert_allclose(np.diag(wanted)[known], 1.0)
     assert_array_equal(np.diag(covariance)[~known], 0.0)
     # A basis may leave out a twentieth of the variance of the bins of a column.
     assert (np.diag(covariance) <= 1.0 + 1e-9).all()
-    offsets = resolutions.schema.offsets
+    offsets = basis.schema.offsets
     for low, high in pairwise(offsets):
         part = slice(low, high)
         left = np.trace(wanted[part, part]) - np.trace(covariance[part, part])
@@ -135,10 +135,10 @@ def test_effects_of_variance_one_give_each_code_that_variance(n_bins):
 
 
 def test_cells_of_pairs_are_smooth_along_numbers_and_apart_along_categories():
-    resolutions = Resolutions(with_a_pair(a_schema()), N_BINS)
-    pair = slice(*resolutions.schema.offsets[4:6])
-    covariance = (resolutions.basis @ resolutions.basis.T).toarray()[pair, pair]
-    wanted = wanted_covariance(resolutions)[pair, pair]
+    basis = EffectBasis(with_a_pair(a_schema()), N_BINS)
+    pair = slice(*basis.schema.offsets[4:6])
+    covariance = (basis.matrix @ basis.matrix.T).toarray()[pair, pair]
+    wanted = wanted_covariance(basis)[pair, pair]
     assert_allclose(covariance, wanted, atol=0.15)
     by_side = covariance.reshape(13, 4, 13, 4)
     assert_array_equal(by_side[:, 1, :, 2], 0.0)
@@ -147,21 +147,21 @@ def test_cells_of_pairs_are_smooth_along_numbers_and_apart_along_categories():
 
 
 def test_effects_belong_to_their_attributes():
-    resolutions = Resolutions(with_a_pair(a_schema()), N_BINS)
-    basis, schema = resolutions.basis.toarray(), resolutions.schema
-    assert basis.shape == (schema.n_codes, len(resolutions.owners))
-    for effect, j in enumerate(resolutions.owners):
-        touched = np.flatnonzero(basis[:, effect])
+    basis = EffectBasis(with_a_pair(a_schema()), N_BINS)
+    dense, schema = basis.matrix.toarray(), basis.schema
+    assert dense.shape == (schema.n_codes, len(basis.owners))
+    for effect, j in enumerate(basis.owners):
+        touched = np.flatnonzero(dense[:, effect])
         assert (touched > schema.offsets[j]).all()
         assert (touched < schema.offsets[j + 1]).all()
 
 
 def test_pairs_with_an_unknown_side_have_no_effect():
     schema = with_a_pair(a_schema())
-    resolutions = Resolutions(schema, N_BINS)
-    assert 4 not in [j for j, _ in resolutions.views]
+    basis = EffectBasis(schema, N_BINS)
+    assert 4 not in [j for j, _ in basis.views]
     rows = schema.offsets[4] + np.flatnonzero(~schema.features[-1].both_known)
-    assert resolutions.basis[rows].nnz == 0
+    assert basis.matrix[rows].nnz == 0
 
 
 @pytest.fixture
@@ -181,7 +181,7 @@ def training():
 
 def test_counts_of_groups_add_up_to_those_of_bins(training):
     counts = training.count()
-    merged, groups = Resolutions(training.schema, N_BINS).tables
+    merged, groups = EffectBasis(training.schema, N_BINS).tables
     by_group = groups @ counts.by_code
     total = counts.by_code[training.schema.offsets[0] : training.schema.offsets[1]]
     for j in range(3):
@@ -215,6 +215,6 @@ def test_evidence_is_a_smooth_mean_over_tables_of_one_resolution(smoothing, trai
             near / near.sum(axis=1, keepdims=True) @ means[1 : n_fine + 1]
         )
         assert_allclose(found[low : schema.offsets[j + 1]], means, atol=1e-12)
-    # Text is what it is without resolutions.
+    # A category has the probabilities of a fit without length scales.
     alone = smoothing.log_prob(counts).values[schema.offsets[2] :]
     assert_allclose(found[schema.offsets[2] :], alone, atol=1e-12)

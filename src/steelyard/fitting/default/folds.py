@@ -14,11 +14,21 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
+from steelyard._common.allowed import Check, listed, whole
 from steelyard._common.arrays import Floats, Ints, Labels
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.default.row_sample import deal, sample_rows
+from steelyard.fitting.default.sampling import (
+    Keys,
+    code_hashes,
+    drawing_seed,
+    mixed,
+    number_hashes,
+    ranks,
+    sample_rows,
+    sortable_bytes,
+)
 from steelyard.model.training import TrainingSet
-from steelyard.table.codes import Codes
+from steelyard.table.codes import Codes, comparable
 from steelyard.table.frames import Table
 
 # Strengths and pairs are compared on so many rows, on more the longer a table is, by
@@ -43,6 +53,20 @@ _EXACT_KINDS = ("gaussian", "gaussian-relative", "linear")
 
 # Positions of rows, and their weights.
 _Share = tuple[Ints, Floats]
+
+
+def _are_positions(rows: Any) -> bool:
+    """Whether something is a list or array of whole numbers from 0 on."""
+    try:
+        rows = np.asarray(rows)
+    except ValueError:  # a ragged list
+        return False
+    is_whole = rows.size == 0 or rows.dtype.kind in "iu"
+    return rows.ndim == 1 and is_whole and bool((rows >= 0).all())
+
+
+POSITIONS = Check("positions", _are_positions, form=listed(whole(0)).form)
+"""Rows by their positions, for folds that are given."""
 
 
 @dataclass(frozen=True)
@@ -270,7 +294,7 @@ def _splits(
     # Of a long table some folds are enough.
     n_folds = min(int(cv), max(2, -(-int(cv) * MAX_ROWS // training.n_rows)))
     for number in range(n_deals):
-        rows, fold_of, amount = deal(numbered, int(cv), rng)
+        rows, fold_of, amount = assign_folds(numbered, int(cv), rng)
         for turn in range(n_folds):
             is_out = fold_of == turn
             held_out = rows[is_out], amount[is_out] / n_deals
@@ -330,3 +354,102 @@ def _among_kept(training: TrainingSet, rows: Any) -> Ints:
         kept = np.flatnonzero(training.is_kept)
     position = np.minimum(np.searchsorted(kept, rows), len(kept) - 1)
     return np.asarray(position[kept[position] == rows])
+
+
+# ---------------------------------------------------------------- fold assignment
+
+
+def assign_folds(
+    training: TrainingSet, n_folds: int, rng: np.random.RandomState
+) -> tuple[Ints, Labels, Floats]:
+    """Assign rows to folds: positions of rows, their folds, and their weights there.
+
+    Rows of a class are in the order of a hash of what they hold, whatever the order and
+    the names of columns and of classes are, and each fold takes a run of them, so that
+    a row more or less leaves nearly all others in their folds. Folds have the same size
+    and the same classes. Equal rows are merged: each fold has as many whole parts of
+    them as there are, and what is left is assigned one by one, as is every row with
+    weights that are not whole numbers. New rows have such twins too.
+    """
+    labels, u = training.labels, training.sample_weight
+    u = np.ones(len(labels)) if u is None else u
+    first, unit = distinct_rows(training.codes, labels)
+    keys, rank = _content_keys(training.codes, labels, first)
+    keys = mixed(drawing_seed(rng), keys)
+    if not (u == np.rint(u)).all():
+        rows = np.lexsort((u, unit))
+        fold = _runs(unit[rows], rank[labels[rows]], keys, n_folds)
+        order = np.lexsort((keys[unit[rows]], fold))
+        return rows[order], fold[order], u[rows[order]]
+    whole, left = np.divmod(np.bincount(unit, u), n_folds)
+    shares = np.repeat(whole[:, None], n_folds, axis=1)
+    kind = np.repeat(np.arange(len(first)), left.astype(np.int64))
+    fold = _runs(kind, rank[labels[first[kind]]], keys, n_folds)
+    np.add.at(shares, (kind, fold), 1.0)
+    order = np.argsort(keys, kind="stable")
+    entry, folds = np.nonzero(shares[order])
+    rows = order[entry]
+    return first[rows], folds.astype(np.uint32), shares[rows, folds]
+
+
+def _runs(kinds: Ints, classes: Ints, keys: Keys, n_folds: int) -> Labels:
+    """Return the folds of rows, sorted by kind, whose keys are given.
+
+    One class after the other, fold f has room for the places that leave the remainder
+    f; in the order of keys, each fold takes a run of the rows of a class.
+    """
+    turn = np.arange(len(kinds)) - np.searchsorted(kinds, kinds)
+    order = np.lexsort((mixed(keys[kinds], turn), classes))
+    place = np.arange(len(kinds))
+    by_fold = np.lexsort((place % n_folds, classes[order]))
+    fold = np.empty(len(kinds), dtype=np.uint32)
+    fold[order] = by_fold % n_folds
+    return fold
+
+
+def _content_keys(codes: Codes, labels: Labels, first: Ints) -> tuple[Keys, Ints]:
+    """Return keys of kinds of rows, and ranks of classes, by what they hold.
+
+    The key of a kind is a hash of its cells in any order, so that a row more or less
+    changes no other key. Only kinds with the same cells, in other columns, are told
+    apart by the columns, and these by what they hold.
+    """
+    classes = labels[first]
+    sizes = np.bincount(classes)
+    cells = []
+    for j, feature in enumerate(codes.schema.features):
+        if feature.is_coded:
+            cells.append(code_hashes(feature)[codes.column(j)[first]])
+    for g in range(codes.n_numbers):
+        cells.append(number_hashes(codes.number_column(g)[first]))
+    keys = mixed(np.uint64(7), sum(cells, np.zeros(len(first), dtype=np.uint64)))
+    _, group, group_sizes = np.unique(
+        mixed(keys, classes), return_inverse=True, return_counts=True
+    )
+    is_shared = group_sizes[group] > 1
+    if is_shared.any():
+        rows = mixed(keys, ranks(sizes.tolist())[classes])
+        found = (np.unique(mixed(rows, own), return_counts=True) for own in cells)
+        salts = mixed(np.uint64(1), ranks([sortable_bytes(*own) for own in found]))
+        for salt, own in zip(salts, cells, strict=True):
+            keys[is_shared] += mixed(salt, own[is_shared])
+    totals = np.zeros(len(sizes), dtype=np.uint64)
+    np.add.at(totals, classes, keys)
+    return keys, np.argsort(np.lexsort((totals, sizes)), kind="stable")
+
+
+def distinct_rows(codes: Codes, labels: Labels) -> tuple[Ints, Ints]:
+    """Return the first row of each kind, in order of content, and each row's kind."""
+    parts = [labels[:, None].astype(">u4"), codes.by_column().T]
+    if codes.n_numbers:
+        parts.append(comparable(codes.number_rows(slice(None))))
+    content = np.concatenate(
+        [
+            np.ascontiguousarray(part).view(np.uint8).reshape(len(labels), -1)
+            for part in parts
+        ],
+        axis=1,
+    )
+    keys = np.ascontiguousarray(content).view(f"V{content.shape[1]}").ravel()
+    _, first, unit = np.unique(keys, return_index=True, return_inverse=True)
+    return first, unit

@@ -218,7 +218,7 @@ def _apart(groups: Ints) -> _Factor:
 
 
 @dataclass(frozen=True)
-class Resolutions:
+class EffectBasis:
     """The coded attributes of a schema, each at several resolutions.
 
     Categories are never merged. Cells of a pair are as smooth as its sides are; those
@@ -258,9 +258,9 @@ class Resolutions:
         """Coded attributes, and the map from their effects to those of their codes."""
         return [(j, self._factor(j)) for j in self.schema.coded.tolist()]
 
-    def with_pairs(self, schema: TableSchema) -> Resolutions:
+    def with_pairs(self, schema: TableSchema) -> EffectBasis:
         """Return those of a schema with pairs besides; what is known is kept."""
-        out = Resolutions(schema, self.n_bins)
+        out = EffectBasis(schema, self.n_bins)
         more = [j for j in schema.coded.tolist() if j >= len(self.schema)]
         vars(out)["_factors"] = [*self._factors, *((j, out._factor(j)) for j in more)]
         return out
@@ -312,7 +312,7 @@ class Resolutions:
         return has_trend & (n_edges > 0) & bool(self.n_bins)
 
     @cached_property
-    def basis(self) -> csr_array:
+    def matrix(self) -> csr_array:
         r"""The map from effects, all of the same variance, to effects of codes.
 
         Shape (codes, effects). For attributes of a single resolution it is the
@@ -330,13 +330,13 @@ class Resolutions:
 
     @cached_property
     def entries(self) -> Entries:
-        """The entries of ``basis``, row by row."""
-        return _entries(self.basis)
+        """The entries of ``matrix``, row by row."""
+        return _entries(self.matrix)
 
     @cached_property
     def transposed_entries(self) -> Entries:
         """The entries of its transpose, row by row."""
-        return _entries(self.basis.T.tocsr())
+        return _entries(self.matrix.T.tocsr())
 
     @cached_property
     def squared_entries(self) -> Entries:

@@ -6,9 +6,8 @@ often they have each, and classes by their size and counts. A key that occurs :m
 times is drawn at the times :math:`G_1 < G_2 < \dots` of a Poisson process that starts
 from the key, divided by :math:`m`; the earliest draws win. So rows that occur once are
 drawn with equal probability, and others in proportion. How often a key occurs is
-counted exactly, but only for those that may be drawn at all, which a sketch of all keys
-tells; memory does not grow with the table. ``deal`` assigns rows to folds by their
-content as well.
+counted exactly, but only for keys that may be drawn at all by a sketch of all keys;
+memory does not grow with the table.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.arrays import Floats, Ints, Labels
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces
 from steelyard.kernels import hashing
 from steelyard.model.training import TrainingSet
@@ -30,7 +29,7 @@ from steelyard.proba.counts import Counts
 from steelyard.table.codes import Codes, comparable
 from steelyard.table.schema import FeatureSchema
 
-_Keys = NDArray[np.uint64]
+Keys = NDArray[np.uint64]
 
 # Counters in each of the two rows of a sketch.
 _SKETCH = 1 << 21
@@ -72,7 +71,7 @@ def sample_rows(training: TrainingSet, most: int, rng: np.random.RandomState) ->
     )
 
 
-def _part_keys(part: TrainingSet, row_hash: RowHash) -> Iterator[_Keys]:
+def _part_keys(part: TrainingSet, row_hash: RowHash) -> Iterator[Keys]:
     for rows in pieces(slice(0, part.n_rows)):
         u = None if part.sample_weight is None else part.sample_weight[rows]
         yield row_hash.keys(part.codes.part(rows), part.labels[rows], u)
@@ -127,10 +126,10 @@ class RowHash:
     """Keys of rows by what they hold, whatever columns and classes are called."""
 
     seed: np.uint64
-    by_code: _Keys
+    by_code: Keys
     """What a code adds to the key, by row of a table by code."""
 
-    by_class: _Keys
+    by_class: Keys
 
     @classmethod
     def of(cls, counts: Counts, seed: np.uint64) -> RowHash:
@@ -141,21 +140,21 @@ class RowHash:
             np.rint(_PARTS * own / total).astype(np.int64)
             for own in (counts.by_code, counts.by_class)
         )
-        cells = [_code_hashes(feature) for feature in schema.features]
+        cells = [code_hashes(feature) for feature in schema.features]
         contents = []
         for j, (feature, hashes) in enumerate(zip(schema.features, cells, strict=True)):
             of_code = shares[schema.offsets[j] : schema.offsets[j + 1]].sum(axis=1)
-            contents.append((feature.edges, _content(hashes, of_code)))
-        salts = mixed(np.uint64(1), _ranks(contents))
+            contents.append((feature.edges, sortable_bytes(hashes, of_code)))
+        salts = mixed(np.uint64(1), ranks(contents))
         by_code = [mixed(salt, own) for salt, own in zip(salts, cells, strict=True)]
         of_classes = [
-            (size, _content(np.sort(column)))
+            (size, sortable_bytes(np.sort(column)))
             for size, column in zip(sizes.tolist(), shares.T, strict=True)
         ]
-        by_class = mixed(np.uint64(2), _ranks(of_classes))
+        by_class = mixed(np.uint64(2), ranks(of_classes))
         return cls(seed, np.concatenate([np.empty(0, np.uint64), *by_code]), by_class)
 
-    def keys(self, codes: Codes, labels: NDArray[Any], weights: Floats | None) -> _Keys:
+    def keys(self, codes: Codes, labels: NDArray[Any], weights: Floats | None) -> Keys:
         """Return the key of every row, whatever blocks its codes are in."""
         schema = codes.schema
         keys = self.by_class[labels]
@@ -165,14 +164,14 @@ class RowHash:
             starts = block.starts(schema.offsets)
             hashing.add_hashes(block.values, starts, of_block, keys)
         for g in range(codes.n_numbers):
-            keys += _number_hashes(codes.number_column(g))
+            keys += number_hashes(codes.number_column(g))
         if weights is not None:
             bits = np.ascontiguousarray(weights).view(np.uint64)
             keys += mixed(np.uint64(3), bits)
         return mixed(self.seed, keys)
 
 
-def _code_hashes(feature: FeatureSchema) -> _Keys:
+def code_hashes(feature: FeatureSchema) -> Keys:
     """Return a hash of each code: of a category by its value, of a bin by its place."""
     codes = mixed(np.uint64(4), np.arange(feature.n_codes))
     if feature.kind == "categorical":
@@ -182,17 +181,18 @@ def _code_hashes(feature: FeatureSchema) -> _Keys:
             else float(v)
             for v in feature.values
         ]
-        codes[1 : 1 + len(numbers)] = _number_hashes(np.array(numbers, np.float64))
+        codes[1 : 1 + len(numbers)] = number_hashes(np.array(numbers, np.float64))
         if feature.missing_is_value:
             codes[-1:] = mixed(np.uint64(5), np.zeros(1))
     return codes
 
 
-def _number_hashes(numbers: Floats) -> _Keys:
+def number_hashes(numbers: Floats) -> Keys:
+    """Return a hash of each number; equal numbers have the same."""
     return mixed(np.uint64(6), comparable(numbers).view(np.uint64))
 
 
-def _content(*parts: NDArray[Any]) -> bytes:
+def sortable_bytes(*parts: NDArray[Any]) -> bytes:
     """Return bytes that sort like numbers do: those of the first part come first.
 
     Entries of further parts follow the number beside them.
@@ -202,7 +202,7 @@ def _content(*parts: NDArray[Any]) -> bytes:
     return np.column_stack([own.view("V8") for own in sorted_parts]).tobytes()
 
 
-def _ranks(contents: Sequence[Any]) -> Ints:
+def ranks(contents: Sequence[Any]) -> Ints:
     """Return the place of each content among the different ones."""
     place = {content: k for k, content in enumerate(sorted(set(contents)))}
     return np.array([place[content] for content in contents], dtype=np.int64)
@@ -214,7 +214,7 @@ class RowSketch:
     def __init__(self) -> None:
         self._table = np.zeros((2, _SKETCH), dtype=np.uint32)
 
-    def add(self, keys: _Keys) -> None:
+    def add(self, keys: Keys) -> None:
         """Count the rows of a chunk."""
         hashing.add_to_sketch(keys, self._table)
 
@@ -224,7 +224,7 @@ class RowSketch:
         out._table = self._table + other._table
         return out
 
-    def at_most(self, keys: _Keys) -> Floats:
+    def at_most(self, keys: Keys) -> Floats:
         """Return how often each key occurs at most, never too little."""
         return hashing.most_in_sketch(keys, self._table)
 
@@ -242,12 +242,12 @@ class RowCounts:
 
     def __init__(self, share: float, sketch: RowSketch | None = None) -> None:
         self._share, self._sketch = share, sketch
-        self._keys: _Keys = np.empty(0, dtype=np.uint64)
+        self._keys: Keys = np.empty(0, dtype=np.uint64)
         self._counts: Ints = np.empty(0, dtype=np.int64)
-        self._pending: list[_Keys] = []
+        self._pending: list[Keys] = []
         self._n_pending = 0
 
-    def add(self, keys: _Keys) -> None:
+    def add(self, keys: Keys) -> None:
         """Count the rows of a chunk."""
         if self._sketch is not None:
             soon = _waiting(keys, 0) <= self._share * self._sketch.at_most(keys)
@@ -287,7 +287,7 @@ class RowCounts:
         of_key, n_drawn = np.unique(all_drawn[earliest], return_counts=True)
         return DrawnRows.spread(keys[of_key], counts[of_key], n_drawn)
 
-    def _merge(self) -> tuple[_Keys, Ints]:
+    def _merge(self) -> tuple[Keys, Ints]:
         keys, counts = np.unique(
             np.concatenate([*self._pending, self._keys[:0]]), return_counts=True
         )
@@ -302,7 +302,7 @@ class RowCounts:
 class DrawnRows:
     """Which rows are drawn: of each key those that have certain numbers."""
 
-    keys: _Keys
+    keys: Keys
     """Keys of which rows are drawn, sorted."""
 
     which: Ints
@@ -310,14 +310,14 @@ class DrawnRows:
     rows; sorted."""
 
     @classmethod
-    def spread(cls, keys: _Keys, counts: Ints, n_drawn: Ints) -> DrawnRows:
+    def spread(cls, keys: Keys, counts: Ints, n_drawn: Ints) -> DrawnRows:
         """Draw so many rows of each key, at equal distances."""
         key = np.repeat(np.arange(len(keys)), n_drawn)
         turn = np.arange(len(key)) - np.repeat(np.cumsum(n_drawn) - n_drawn, n_drawn)
         number = (2 * turn + 1) * counts[key] // (2 * n_drawn[key])
         return cls(keys, _together(key, number))
 
-    def positions(self, keys: _Keys, before: Ints) -> tuple[Ints, Ints]:
+    def positions(self, keys: Keys, before: Ints) -> tuple[Ints, Ints]:
         """Find the rows drawn among those of a chunk.
 
         ``before`` says how many rows of each drawn key earlier chunks have; with the
@@ -337,7 +337,7 @@ def _together(key: Ints, number: Ints) -> Ints:
     return (key << np.int64(40)) + number
 
 
-def _totals(keys: _Keys, counts: Ints) -> tuple[_Keys, Ints]:
+def _totals(keys: Keys, counts: Ints) -> tuple[Keys, Ints]:
     """Add up the counts of equal keys."""
     order = np.argsort(keys, kind="stable")
     keys, counts = keys[order], counts[order]
@@ -349,112 +349,16 @@ def _totals(keys: _Keys, counts: Ints) -> tuple[_Keys, Ints]:
     return keys[first], np.add.reduceat(counts, first)
 
 
-def _waiting(keys: _Keys, turn: int) -> Floats:
+def _waiting(keys: Keys, turn: int) -> Floats:
     """Return how long each key waits for its next draw: exponential, mean one."""
     hashes = mixed(keys, np.uint64(turn + 1))
     uniform = ((hashes >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
     return np.asarray(-np.log(uniform))
 
 
-def mixed(key: Any, values: Any) -> _Keys:
+def mixed(key: Any, values: Any) -> Keys:
     """Mix values into hashes, by the finaliser of MurmurHash3."""
     key = key ^ np.asarray(values).astype(np.uint64)
     key = (key ^ (key >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
     key = (key ^ (key >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
     return np.asarray(key ^ (key >> np.uint64(33)))
-
-
-def deal(
-    training: TrainingSet, n_folds: int, rng: np.random.RandomState
-) -> tuple[Ints, Labels, Floats]:
-    """Assign rows to folds: positions of rows, their folds, and their weights there.
-
-    Rows of a class are in the order of a hash of what they hold, whatever the order and
-    the names of columns and of classes are, and each fold takes a run of them, so that
-    a row more or less leaves nearly all others in their folds. Folds have the same size
-    and the same classes. Equal rows are merged: each fold has as many whole parts of
-    them as there are, and what is left is assigned one by one, as is every row with
-    weights that are not whole numbers. New rows have such twins too.
-    """
-    labels, u = training.labels, training.sample_weight
-    u = np.ones(len(labels)) if u is None else u
-    first, unit = distinct_rows(training.codes, labels)
-    keys, rank = _content_keys(training.codes, labels, first)
-    keys = mixed(drawing_seed(rng), keys)
-    if not (u == np.rint(u)).all():
-        rows = np.lexsort((u, unit))
-        fold = _runs(unit[rows], rank[labels[rows]], keys, n_folds)
-        order = np.lexsort((keys[unit[rows]], fold))
-        return rows[order], fold[order], u[rows[order]]
-    whole, left = np.divmod(np.bincount(unit, u), n_folds)
-    shares = np.repeat(whole[:, None], n_folds, axis=1)
-    kind = np.repeat(np.arange(len(first)), left.astype(np.int64))
-    fold = _runs(kind, rank[labels[first[kind]]], keys, n_folds)
-    np.add.at(shares, (kind, fold), 1.0)
-    order = np.argsort(keys, kind="stable")
-    entry, folds = np.nonzero(shares[order])
-    rows = order[entry]
-    return first[rows], folds.astype(np.uint32), shares[rows, folds]
-
-
-def _runs(kinds: Ints, classes: Ints, keys: _Keys, n_folds: int) -> Labels:
-    """Return the folds of rows, sorted by kind, whose keys are given.
-
-    One class after the other, fold f has room for the places that leave the remainder
-    f; in the order of keys, each fold takes a run of the rows of a class.
-    """
-    turn = np.arange(len(kinds)) - np.searchsorted(kinds, kinds)
-    order = np.lexsort((mixed(keys[kinds], turn), classes))
-    place = np.arange(len(kinds))
-    by_fold = np.lexsort((place % n_folds, classes[order]))
-    fold = np.empty(len(kinds), dtype=np.uint32)
-    fold[order] = by_fold % n_folds
-    return fold
-
-
-def _content_keys(codes: Codes, labels: Labels, first: Ints) -> tuple[_Keys, Ints]:
-    """Return keys of kinds of rows, and ranks of classes, by what they hold.
-
-    The key of a kind is a hash of its cells in any order, so that a row more or less
-    changes no other key. Only kinds with the same cells, in other columns, are told
-    apart by the columns, and these by what they hold.
-    """
-    classes = labels[first]
-    sizes = np.bincount(classes)
-    cells = []
-    for j, feature in enumerate(codes.schema.features):
-        if feature.is_coded:
-            cells.append(_code_hashes(feature)[codes.column(j)[first]])
-    for g in range(codes.n_numbers):
-        cells.append(_number_hashes(codes.number_column(g)[first]))
-    keys = mixed(np.uint64(7), sum(cells, np.zeros(len(first), dtype=np.uint64)))
-    _, group, group_sizes = np.unique(
-        mixed(keys, classes), return_inverse=True, return_counts=True
-    )
-    is_shared = group_sizes[group] > 1
-    if is_shared.any():
-        rows = mixed(keys, _ranks(sizes.tolist())[classes])
-        found = (np.unique(mixed(rows, own), return_counts=True) for own in cells)
-        salts = mixed(np.uint64(1), _ranks([_content(*own) for own in found]))
-        for salt, own in zip(salts, cells, strict=True):
-            keys[is_shared] += mixed(salt, own[is_shared])
-    totals = np.zeros(len(sizes), dtype=np.uint64)
-    np.add.at(totals, classes, keys)
-    return keys, np.argsort(np.lexsort((totals, sizes)), kind="stable")
-
-
-def distinct_rows(codes: Codes, labels: Labels) -> tuple[Ints, Ints]:
-    """Return the first row of each kind, in order of content, and each row's kind."""
-    parts = [labels[:, None].astype(">u4"), codes.by_column().T]
-    if codes.n_numbers:
-        parts.append(comparable(codes.number_rows(slice(None))))
-    content = np.concatenate(
-        [
-            np.ascontiguousarray(part).view(np.uint8).reshape(len(labels), -1)
-            for part in parts
-        ],
-        axis=1,
-    )
-    keys = np.ascontiguousarray(content).view(f"V{content.shape[1]}").ravel()
-    _, first, unit = np.unique(keys, return_index=True, return_inverse=True)
-    return first, unit
