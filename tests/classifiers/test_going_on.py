@@ -214,7 +214,7 @@ def test_trying_factors_chooses_no_strengths_and_leaves_no_trace(monkeypatch):
     clf = quick().partial_fit(X[:300], y[:300])
     before = dict(vars(clf))
     twin = clf._twin(is_tried=True)
-    monkeypatch.setattr(sy.ShrinkageNB, "_choice", None)
+    monkeypatch.setattr(sy.ShrinkageNB, "_choose", None)
     twin.partial_fit(X[300:], y[300:], forget=0.25)
     assert all(vars(clf)[name] is value for name, value in before.items())
     assert not hasattr(twin, "uncertainty_")

@@ -1,4 +1,9 @@
-"""ShrinkageNB: naive Bayes, corrected as far as the rows support it."""
+r"""ShrinkageNB, the default: an additive model with a Gaussian-process prior.
+
+It is fitted by penalised maximum likelihood (MAP). Hyperparameters, which are the
+regularisation strengths :math:`\lambda`, the interactions and the temperature, are
+chosen by cross-validation. `steelyard.fitting.default` has the formula and the steps.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +56,7 @@ _TRIPLE = listed(number(0.0, ends="()"), 3) | instance(Strengths)
 
 
 class ShrinkageNB(KeepsRows, SolvedNB):
-    r"""Naive Bayes, corrected by weights, curves and pairs that the rows support.
+    r"""Naive Bayes with smooth effects and interactions, as far as rows support them.
 
     .. math:: z_c(x) = \log \pi_c + b_c + \sum_k (w_k + V_{kc})\, e_k(x)_c
               + \sum_j U_{j,x_j,c} + \sum_{(a,b)} S_{ab,\,x_a x_b,\,c}
@@ -60,30 +65,34 @@ class ShrinkageNB(KeepsRows, SolvedNB):
               + \lambda_V \sum V^2 + \lambda_U \sum U^2 + \lambda_P \sum S^2
               + \lambda_b \sum b^2
 
-    The evidence :math:`e_k` of a category or bin is drawn to the class prior by what
-    the counts of its column say, so that a useless column does next to no harm
-    (:math:`c_k = 1` for categories, 0 for numbers). A number is seen in fine
-    bins of equal frequency, whose effects :math:`U` make one smooth curve with a trend,
-    level beyond the data, and in bins that MDL cuts where classes change, held back
-    unless such steps pay on held-out rows.
-    Pairs of columns have effects :math:`S` only, chosen by what the rest leaves over in
-    held-out rows. The problem is convex. Each level opens only as far as the rows
-    support it. A prediction stays a sum of contributions. It begins at the base rate:
-    what :math:`b` differs from it by goes to the columns, by their shares of the
-    variance, so that with nothing known the model answers the base rate.
+    This is an additive model with a Gaussian-process prior, fitted by penalised maximum
+    likelihood (MAP): a convex problem. The regularisation strengths :math:`\lambda`,
+    the interactions :math:`S` and the temperature of the probabilities are chosen by
+    cross-validation.
 
-    ``partial_fit`` counts all rows and keeps at most 40,000, a sample by weight, in
-    the model and its file; of wide tables 1,000,000 cells, or 10,000 rows. It goes on
-    after ``fit`` too, of a table in memory of that many rows; files, pickles and copies
-    do not have these. Each chunk fits weights to the kept rows, which stand for all.
-    When the weight has grown by a tenth, everything is learned from them anew: columns
-    and parts of dates, cut points, strengths and pairs. While all rows are kept, that
-    is the model of one fit.
+    The evidence :math:`e_k` of naive Bayes is shrunk to the class prior as far as the
+    counts of its column suggest, so that a useless column does little harm
+    (:math:`c_k = 1` for categories, 0 for numbers). A number is cut into fine bins of
+    equal frequency, whose effects :math:`U` have a smooth prior with a trend and are
+    level beyond the data, and into bins of MDL, whose steps are penalised more unless
+    they reduce the log-loss of held-out rows. Interactions have effects :math:`S` only,
+    and are ranked by the residuals of held-out rows. A prediction is a sum of
+    contributions, which starts at the base rate: the difference from :math:`b` is
+    shared by the columns in proportion to their variances, so that a row without any
+    value is predicted at the base rate.
+
+    ``partial_fit`` counts all rows and keeps a weighted sample of at most 40,000 of
+    them, in the model and its file; of wide tables 1,000,000 cells, or 10,000 rows. It
+    can follow ``fit`` too, of a table in memory with no more rows than that, but not
+    after the model was saved, pickled or copied. Each chunk fits weights to the sample,
+    which represents all rows. When the total weight has grown by a tenth, everything is
+    learned from the sample anew: columns and parts of dates, cut points, and all
+    hyperparameters. While the sample has all rows, that is the model of one fit.
 
     References
     ----------
     N. Duffield, C. Lund, M. Thorup (2007), "Priority sampling for estimation of
-    arbitrary subset sums", JACM 54(6) (the rows that are kept).
+    arbitrary subset sums", JACM 54(6) (the sample).
 
     Examples
     --------
@@ -204,7 +213,7 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         "list of dict",
         "Pairs of columns in the model, each with its ``columns`` (names, or positions "
         "where there are none), its ``strength`` and its ``importance``, the mean "
-        "absolute evidence over the training rows.",
+        "absolute contribution over the training rows.",
     )
     attribute_weights_: Floats = learned(
         "ndarray of shape (views,)", "Shared weights :math:`w_k`."
@@ -241,13 +250,6 @@ class ShrinkageNB(KeepsRows, SolvedNB):
             max_iter=int(self.max_iter),
         )
 
-    def _chosen(self) -> Strengths:
-        """Return the strengths of the model."""
-        chosen = Strengths(*self.strength_, intervals=self.step_factor_)
-        for pair in self.pairs_[:1]:
-            chosen = replace(chosen, by_pair=pair["strength"])
-        return chosen
-
     def _grid(self) -> tuple[Strengths, ...]:
         """Return the strengths to choose from; a single one needs no choice."""
         if not isinstance(self.strength, str):
@@ -265,6 +267,8 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         n_bins = bins_of_resolutions(int(self.resolutions))
         return replace(super()._estimation(), n_bins=n_bins)
 
+    # ------------------------------------------------------------ choose, fit, finish
+
     def _solved(
         self,
         recipe: Recipe,
@@ -273,58 +277,58 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         so_far: ShrinkageNB | None = None,
         keeps: float = 1.0,
     ) -> Fit:
-        """Choose strengths and pairs, and fit; or go on from a model so far."""
+        """Choose hyperparameters, fit, and finish; or continue a fitted model."""
         if so_far is not None:
             return self._continued(recipe, training, so_far, keeps)
-        choice = self._choice(recipe, training)
-        fit = self._finished(recipe, joined(training, choice.pairs), choice)
-        is_small = isinstance(training.table, Table) and training.place.is_here
-        is_small = is_small and training.n_rows <= max_rows(training.schema.n_columns)
-        rows = None
-        if keeps_rows or (is_small and self.instances is None):
+        choice = self._choose(recipe, training)
+        training_joined = joined(training, choice.pairs)
+        fit = self._fit_chosen(recipe, training_joined, choice)
+        fit = self._finish(fit, training_joined, choice)
+        if keeps_rows:
             rows = Reservoir.of(training, self.random_state)
-        named = {"kept_rows_" if keeps_rows else "_rows_at_hand": rows}
-        return replace(fit, named={**fit.named, "_rows_at_hand": None, **named})
+            return _with_rows(fit, kept_rows_=rows)
+        return _with_rows(fit, _rows_at_hand=self._rows_in_memory(training))
 
-    def _continued(
-        self, recipe: Recipe, chunk: TrainingSet, so_far: ShrinkageNB, keeps: float
-    ) -> Fit:
-        """Go on from a model so far with the rows that it has kept, and a chunk.
+    def _choose(self, recipe: Recipe, training: TrainingSet) -> Choice:
+        """Choose regularisation strengths, interactions and scale; all may be given."""
+        grid, schema = self._grid(), training.schema
+        pairs, excluded = asked_pairs(self.pairs, schema)
+        shapes = resolve_shapes(self.constraints, schema, training.classes)
+        excluded.update(shapes.columns)
+        if len(grid) == 1 and not isinstance(pairs, Integral):
+            return Choice(grid[0], pairs=pairs if isinstance(pairs, list) else [])
+        folds = HeldOutFolds.of(training, self.cv, self.random_state)
+        share = folds.training.given_counts.total / training.given_counts.total
+        return choose(recipe, folds, grid, pairs, excluded).of_more_rows(share)
 
-        Schema, strengths and pairs are learned anew when enough of the rows are new.
-        """
-        rows = so_far._rows_so_far()
-        assert rows is not None, "checked before"
-        places = class_places(so_far.classes_, chunk.classes)
-        given = chunk, places, self.random_state, keeps < 1.0
-        rows, total = rows.faded(keeps).with_rows(*given), chunk.given_counts.total
-        if rows.is_refit_due(total):
-            learned = rows.learned(chunk)
-            choice = self._choice(recipe, learned)
-            training = rows.for_all_rows(joined(learned, choice.pairs), chunk)
-            if rows.threshold:
-                share = min(1.0, training.n_rows / total)
-                choice = replace(choice.of_more_rows(share), held_out=None)
-            rows = replace(rows, new_weight=0.0)
-        else:
-            training, choice = rows.encoded(chunk), so_far._choice_so_far(total)
-        fit = self._finished(recipe, training, choice)
-        named = {"kept_rows_": rows, "_rows_at_hand": None}
-        return replace(fit, named={**fit.named, **named})
-
-    def _finished(self, recipe: Recipe, training: TrainingSet, choice: Choice) -> Fit:
-        """Fit what was chosen, and return all that is published."""
-        chosen = choice.strengths
-        weighting = chosen.weighting(float(self.intercept))
+    def _fit_chosen(self, recipe: Recipe, training: TrainingSet, choice: Choice) -> Fit:
+        """Maximise the penalised likelihood (MAP) under the chosen hyperparameters."""
+        weighting = choice.strengths.weighting(float(self.intercept))
         final = replace(recipe, weighting=weighting, link_scale=choice.scale)
-        fit = fit_weights(final, training)
+        return fit_weights(final, training)
+
+    def _finish(self, fit: Fit, training: TrainingSet, choice: Choice) -> Fit:
+        """Start the model at the base rate, and name all that is published."""
         assert isinstance(fit.model, NBModel) and fit.solved is not None
         shares = base_shares(fit.model, training.count(), fit.log_prior)
         model = with_base_rate(fit.model, shares, fit.log_prior)
         shapes = resolve_shapes(self.constraints, training.schema, training.classes)
         model = shapes.settled(model)
+        named = {**fit.named, **self._published(model, training, choice)}
+        # Variances are of log-odds relative to the base rate.
+        if self.uncertainty and shares is not None:
+            uncertainty = uncertainty_of(*fit.solved, choice.scale)
+            if uncertainty is not None:
+                named["uncertainty_"] = uncertainty
+        fit = replace(fit, model=model, named=named, training=training, solved=None)
+        return replace(fit, held_out=choice.held_out)
+
+    def _published(
+        self, model: NBModel, training: TrainingSet, choice: Choice
+    ) -> dict[str, Any]:
+        """Return the chosen hyperparameters as fitted attributes."""
+        chosen = choice.strengths
         named = {
-            **fit.named,
             "strength_": (chosen.shared, chosen.by_class, chosen.by_value),
             "step_factor_": chosen.intervals,
             "scale_": choice.scale,
@@ -334,13 +338,61 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         }
         if choice.shape_losses is not None:
             named["shape_losses_"] = tuple(choice.shape_losses)
-        # Without a base rate nothing is known.
-        if self.uncertainty and shares is not None:
-            uncertainty = uncertainty_of(*fit.solved, choice.scale)
-            if uncertainty is not None:
-                named["uncertainty_"] = uncertainty
-        fit = replace(fit, model=model, named=named, training=training, solved=None)
-        return replace(fit, held_out=choice.held_out)
+        return named
+
+    # ---------------------------------------------------------------- incremental fits
+
+    def _rows_in_memory(self, training: TrainingSet) -> Reservoir | None:
+        """Keep the rows of a small table, so that ``partial_fit`` can follow."""
+        if not isinstance(training.table, Table) or not training.place.is_here:
+            return None
+        if training.n_rows > max_rows(training.schema.n_columns) or (
+            self.instances is not None
+        ):
+            return None
+        return Reservoir.of(training, self.random_state)
+
+    def _continued(
+        self, recipe: Recipe, chunk: TrainingSet, so_far: ShrinkageNB, keeps: float
+    ) -> Fit:
+        """Fit to the reservoir of a fitted model and a chunk.
+
+        Hyperparameters and schema are learned anew when enough of the rows are new.
+        """
+        reservoir = so_far._rows_so_far()
+        assert reservoir is not None, "checked before"
+        places = class_places(so_far.classes_, chunk.classes)
+        reservoir = reservoir.faded(keeps).with_rows(
+            chunk, places, self.random_state, fades=keeps < 1.0
+        )
+        if reservoir.is_refit_due(chunk.given_counts.total):
+            training, choice = self._chosen_anew(recipe, reservoir, chunk)
+            reservoir = replace(reservoir, new_weight=0.0)
+        else:
+            training = reservoir.encoded(chunk)
+            choice = so_far._choice_so_far(chunk.given_counts.total)
+        fit = self._fit_chosen(recipe, training, choice)
+        return _with_rows(self._finish(fit, training, choice), kept_rows_=reservoir)
+
+    def _chosen_anew(
+        self, recipe: Recipe, reservoir: Reservoir, chunk: TrainingSet
+    ) -> tuple[TrainingSet, Choice]:
+        """Learn the schema and choose hyperparameters from the rows of a reservoir."""
+        learned = reservoir.learned(chunk)
+        choice = self._choose(recipe, learned)
+        training = reservoir.for_all_rows(joined(learned, choice.pairs), chunk)
+        if reservoir.threshold:
+            share = min(1.0, training.n_rows / chunk.given_counts.total)
+            choice = replace(choice.of_more_rows(share), held_out=None)
+        return training, choice
+
+    def _choice_so_far(self, total: float) -> Choice:
+        """Return the hyperparameters of this model, for rows of a larger weight."""
+        strengths = Strengths(*self.strength_, intervals=self.step_factor_)
+        if self.pairs_:
+            strengths = replace(strengths, by_pair=self.pairs_[0]["strength"])
+        scale = self.scale_ ** min(1.0, self.counts_.total / total)
+        return Choice(strengths, scale, path=self.strength_path_)
 
     def _method_notices(self) -> list[Notice]:
         found: list[Notice] = []
@@ -354,20 +406,14 @@ class ShrinkageNB(KeepsRows, SolvedNB):
             found += few_pairs_notice(int(self.pairs), n_kept, was_compared)
         return found
 
-    def _choice_so_far(self, total: float) -> Choice:
-        """Return what was chosen, for as much weight as there is now."""
-        scale = self.scale_ ** min(1.0, self.counts_.total / total)
-        return Choice(self._chosen(), scale, path=self.strength_path_)
 
-    def _choice(self, recipe: Recipe, training: TrainingSet) -> Choice:
-        """Choose strengths and pairs, where there is anything to choose."""
-        grid, schema = self._grid(), training.schema
-        pairs, excluded = asked_pairs(self.pairs, schema)
-        shapes = resolve_shapes(self.constraints, schema, training.classes)
-        excluded.update(shapes.columns)
-        is_given = len(grid) == 1 and not isinstance(pairs, Integral)
-        if is_given:
-            return Choice(grid[0], pairs=pairs if isinstance(pairs, list) else [])
-        held = HeldOutFolds.of(training, self.cv, self.random_state)
-        share = held.training.given_counts.total / training.given_counts.total
-        return choose(recipe, held, grid, pairs, excluded).of_more_rows(share)
+def _with_rows(
+    fit: Fit,
+    kept_rows_: Reservoir | None = None,
+    _rows_at_hand: Reservoir | None = None,
+) -> Fit:
+    """Return a fit with rows for ``partial_fit``: of the file, or of memory alone."""
+    named = {**fit.named, "_rows_at_hand": _rows_at_hand}
+    if kept_rows_ is not None:
+        named["kept_rows_"] = kept_rows_
+    return replace(fit, named=named)
