@@ -29,7 +29,7 @@ STAGES = (
     ("fitting.default.strengths", "_StrengthSearch.__init__", "folds: problems"),
     ("fitting.default.strengths", "_StrengthSearch.main_effects", "strengths"),
     ("fitting.default.strengths", "_StrengthSearch.scores", "scores of pairs"),
-    ("fitting.default.strengths", "_StrengthSearch.promising_pairs", "pairs"),
+    ("fitting.default.strengths", "_StrengthSearch.interactions", "pairs"),
     ("classifiers.shrinkage", "fit_weights", "final fit"),
     ("classifiers.shrinkage", "uncertainty_of", "uncertainty"),
     ("classifiers.base", "row_summary", "notices"),

@@ -99,8 +99,8 @@ def test_keys_that_are_not_counted_could_not_be_drawn(n_distinct, monkeypatch):
     y[0], y[1] = 0, 1
     whole = drawn(X, y, 300)
     # A sketch so small that most of its counters hold several keys, and small pieces.
-    monkeypatch.setattr(sampling, "_SKETCH", 1 << 8)
-    monkeypatch.setattr(sampling, "_COUNTED", 0)
+    monkeypatch.setattr(sampling, "_SKETCH_SIZE", 1 << 8)
+    monkeypatch.setattr(sampling, "_MAX_COUNTED_ROWS", 0)
     monkeypatch.setattr("steelyard._common.threads.PIECE_ROWS", 512)
     assert_array_equal(drawn(X, y, 300), whole)
 

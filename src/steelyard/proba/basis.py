@@ -1,8 +1,9 @@
-"""One attribute at several resolutions: neighbouring bins merged, more or less.
+"""The basis of effects: a factor of the prior covariance of the codes of each column.
 
-An average over ways to cut a number is again one table over the finest bins. What is
-learned at each resolution is spread over those bins and added up; nothing else of the
-engine knows of resolutions.
+The effects of bins have a Gaussian-process prior: the covariance of two bins is a mean
+over several length scales, each given as a number of bins. Its main components are the
+basis, so that a curve is still one table over the finest bins. Categories have the
+identity, interactions the product of the covariances of their sides.
 """
 
 from __future__ import annotations
@@ -20,32 +21,33 @@ from steelyard._common.arrays import Floats, Ints
 from steelyard.table.discretizers.unsupervised import EqualFrequencyDiscretizer
 from steelyard.table.schema import FeatureSchema, Side, TableSchema
 
-# Finest bins of a column with several resolutions: most of their numbers divide it.
+# Finest bins of a column with several length scales: most numbers of bins divide it.
 FINEST = 60
 
-# Bins of the coarsest resolution of a column, and of the finest one.
-_RANGE = (4, 20)
+# Numbers of bins of the longest and of the shortest length scale.
+_BINS_RANGE = (4, 20)
 
-# Width of the averages that make evidence smooth, in bins of each resolution.
-_NEAR = 0.5
+# Width of the averages that make evidence smooth, in bins of each length scale.
+_EVIDENCE_WIDTH = 0.5
 
 # Share of the variance of effects that a basis keeps.
 _EXPLAINED = 0.95
 
-# Largest distance of a bin from the mean of a column, in standard deviations.
-_FAR = 4.0
+# Largest distance of a bin from the mean of a column in a trend, in standard
+# deviations.
+_MAX_TREND = 4.0
 
-# Variance of the trend of a curve, in that of its other effects.
-_TREND = 1.0 / 0.3
+# Prior variance of the trend of a curve, as a multiple of that of other effects.
+_TREND_VARIANCE = 1.0 / 0.3
 
-# Positions of codes, of effects, the entries there, and how many effects there are.
+# A sparse factor: rows (codes), columns (effects), entries, and number of effects.
 _Factor = tuple[Ints, Ints, Floats, int]
 
-# Where rows of a sparse matrix begin among its entries, their columns, and they.
+# A sparse matrix by rows, for kernels: starts of rows, columns, and entries.
 Entries = tuple[NDArray[np.uint32], NDArray[np.uint32], Floats]
 
-# Numbers of bins whose widths sides of pairs are averaged over, beside their own.
-_PAIR_GROUPS = (3, 6)
+# Length scales of the sides of interactions, beside their own number of bins.
+_INTERACTION_SCALES = (3, 6)
 
 
 def bins_of_resolutions(n_resolutions: int) -> tuple[int, ...]:
@@ -60,7 +62,9 @@ def bins_of_resolutions(n_resolutions: int) -> tuple[int, ...]:
     """
     if n_resolutions <= 1:
         return ()
-    return tuple(np.rint(np.geomspace(*_RANGE, n_resolutions)).astype(int).tolist())
+    return tuple(
+        np.rint(np.geomspace(*_BINS_RANGE, n_resolutions)).astype(int).tolist()
+    )
 
 
 def with_finest_bins(numeric: Any) -> Any:
@@ -95,7 +99,7 @@ def _merged(n_bins: int, n_groups: int) -> tuple[int, ...]:
 def _bin_groupings(
     n: int, missing_is_value: bool, n_bins: tuple[int, ...]
 ) -> list[Ints]:
-    """Group bins and missing cells, which are merged with no bin, at resolutions."""
+    """Group bins by each number; missing cells are merged with no bin."""
     numbers = sorted({min(number, n) for number in n_bins})
     return [
         np.array([0, *_merged(n, number), *[number + 1] * missing_is_value])
@@ -105,7 +109,7 @@ def _bin_groupings(
 
 @lru_cache(maxsize=1024)
 def _some_bins(n: int, missing_is_value: bool) -> FeatureSchema:
-    """Return an attribute of so many bins, wherever they are cut."""
+    """Return an attribute of n bins, with cut points that do not matter."""
     edges = tuple(map(float, range(1, n)))
     return FeatureSchema(
         None, "binned", "numbers", edges=edges, missing_is_value=missing_is_value
@@ -113,12 +117,12 @@ def _some_bins(n: int, missing_is_value: bool) -> FeatureSchema:
 
 
 def closeness(n: int, n_bins: tuple[int, ...], width: float = 1.0) -> Floats:
-    r"""Return how far n neighbouring bins are alike, shape (n, n).
+    r"""Return the prior covariance of the effects of n bins, shape (n, n).
 
     .. math:: C_{ab} = \frac1R \sum_r \exp\left(-\tfrac12
         \left(\frac{(a - b)\, r}{w n}\right)^2\right)
 
-    over the numbers r of bins of R resolutions, with the width w in bins of each.
+    over R length scales, given as numbers r of bins, with the width w in bins of each.
     """
     apart = np.subtract.outer(np.arange(n), np.arange(n)) / (width * n)
     near: Floats = np.exp(-0.5 * np.multiply.outer(n_bins, apart) ** 2).mean(axis=0)
@@ -128,7 +132,7 @@ def closeness(n: int, n_bins: tuple[int, ...], width: float = 1.0) -> Floats:
 @lru_cache(maxsize=1024)
 def _average(n: int, n_bins: tuple[int, ...]) -> Floats:
     """Return the share of each bin in the average around every bin."""
-    near = closeness(n, n_bins, _NEAR)
+    near = closeness(n, n_bins, _EVIDENCE_WIDTH)
     return near / near.sum(axis=1, keepdims=True)
 
 
@@ -138,7 +142,7 @@ def _smooth(n: int, n_others: int, n_bins: tuple[int, ...]) -> Floats:
 
     Its largest components are kept, up to a share of the variance: what they leave out
     is steps between single bins. Codes after the bins, such as that of missing cells,
-    have effects of their own.
+    have independent effects.
     """
     covariance = np.zeros((n + 1 + n_others,) * 2)
     covariance[1 : n + 1, 1 : n + 1] = closeness(n, n_bins)
@@ -151,16 +155,15 @@ def _smooth(n: int, n_others: int, n_bins: tuple[int, ...]) -> Floats:
 
 
 @lru_cache(maxsize=1024)
-def _smooth_pair(
+def _smooth_interaction(
     n_bins: tuple[int, int], n_groups: tuple[int, int], is_smooth: bool
 ) -> _Factor:
-    """Factor the covariance of the cells of a pair: the product of those of its sides.
+    """Factor the covariance of cells of an interaction: a product of its sides'.
 
-    Of the groups of a side the first ones are bins, and are smooth; categories have
-    effects of their own.
+    The first groups of a side are bins, and are smooth; categories are independent.
     """
     of_sides = [
-        _smooth(n, size - 1 - n, (*(r for r in _PAIR_GROUPS if r < n), n))
+        _smooth(n, size - 1 - n, (*(r for r in _INTERACTION_SCALES if r < n), n))
         if n and is_smooth
         else np.eye(size)[:, 1:]
         for n, size in zip(n_bins, n_groups, strict=True)
@@ -175,7 +178,7 @@ def _positions(factor: Floats) -> _Factor:
 
 
 def trend(edges: Floats) -> Floats:
-    """Return where bins lie, standardised: at their centres, shape (n,).
+    """Return standardised centres of bins, shape (n,).
 
     The outer bins reach half as far beyond their edge as their neighbours do.
     """
@@ -190,13 +193,17 @@ def trend(edges: Floats) -> Floats:
     centres -= centres.mean()
     # Numbers that differ in their last digit only.
     deviation = centres.std()
-    return np.clip(centres / deviation, -_FAR, _FAR) if deviation > 0.0 else even
+    return (
+        np.clip(centres / deviation, -_MAX_TREND, _MAX_TREND)
+        if deviation > 0.0
+        else even
+    )
 
 
-# The same columns come again with each list of pairs.
+# The same columns come again with each list of interactions.
 @lru_cache(maxsize=4096)
 def _trend_entries(edges: tuple[float, ...]) -> Floats:
-    return np.asarray(np.sqrt(_TREND) * trend(np.array(edges)))
+    return np.asarray(np.sqrt(_TREND_VARIANCE) * trend(np.array(edges)))
 
 
 def _with_trend(factor: _Factor, edges: tuple[float, ...]) -> _Factor:
@@ -211,29 +218,29 @@ def _with_trend(factor: _Factor, edges: tuple[float, ...]) -> _Factor:
     )
 
 
-def _apart(groups: Ints) -> _Factor:
-    """Give each group an effect of its own."""
+def _independent(groups: Ints) -> _Factor:
+    """Give each group an independent effect."""
     known = np.flatnonzero(groups)
     return known, groups[known] - 1, np.ones(len(known)), int(groups.max(initial=0))
 
 
 @dataclass(frozen=True)
 class EffectBasis:
-    """The coded attributes of a schema, each at several resolutions.
+    """The basis of effects of all coded attributes of a schema.
 
-    Categories are never merged. Cells of a pair are as smooth as its sides are; those
-    with an unknown side have no effect.
+    Cells of an interaction are as smooth as its sides; those with a missing side have
+    no effect.
     """
 
     schema: TableSchema
     n_bins: tuple[int, ...] = ()
-    """Numbers of bins, from few to many; empty for bins as they are."""
+    """Length scales as numbers of bins, ascending; empty for independent bins."""
 
     @cached_property
     def views(self) -> list[tuple[int, Ints]]:
-        """Attributes and the group of every code of theirs, from 1 on, 0 for none.
+        """Attributes of single columns, and the group of each code, 0 for none.
 
-        Those of single columns: pairs have no evidence of their own.
+        There is one entry for each length scale; interactions have no evidence.
         """
         return [
             (j, groups)
@@ -248,18 +255,18 @@ class EffectBasis:
         return _bin_groupings(n, feature.missing_is_value, self.n_bins)
 
     def _ordered_groups(self, side: Side) -> int:
-        """How many groups of a side are bins, not categories or missing."""
+        """Return how many groups of a side are bins, not categories or missing."""
         feature = self.schema.features[side.feature]
         is_binned = feature.kind == "binned"
         return (side.n_groups - 1 - feature.missing_is_value) * is_binned
 
     @cached_property
     def _factors(self) -> list[tuple[int, _Factor]]:
-        """Coded attributes, and the map from their effects to those of their codes."""
+        """Coded attributes, each with its sparse factor."""
         return [(j, self._factor(j)) for j in self.schema.coded.tolist()]
 
     def with_pairs(self, schema: TableSchema) -> EffectBasis:
-        """Return those of a schema with pairs besides; what is known is kept."""
+        """Return the basis of a schema with interactions, reusing what is computed."""
         out = EffectBasis(schema, self.n_bins)
         more = [j for j in schema.coded.tolist() if j >= len(self.schema)]
         vars(out)["_factors"] = [*self._factors, *((j, out._factor(j)) for j in more)]
@@ -270,14 +277,16 @@ class EffectBasis:
         if feature.sides:
             a, b = feature.sides
             n_bins = self._ordered_groups(a), self._ordered_groups(b)
-            return _smooth_pair(n_bins, (a.n_groups, b.n_groups), bool(self.n_bins))
+            return _smooth_interaction(
+                n_bins, (a.n_groups, b.n_groups), bool(self.n_bins)
+            )
         groupings = self._groupings(feature)
         if feature.kind == "binned" and len(groupings) > 1:
             n = len(feature.edges) + 1
             smooth = _smooth(n, int(feature.missing_is_value), self.n_bins)
             factor = _positions(smooth)
         else:
-            factor = _apart(groupings[0])
+            factor = _independent(groupings[0])
         return _with_trend(factor, feature.edges) if self.is_curve[j] else factor
 
     def smoothed(self, log_prob: Floats) -> Floats:
@@ -299,8 +308,8 @@ class EffectBasis:
     def is_curve(self) -> NDArray[np.bool_]:
         """Whether each attribute is the finest bins of a number, with a trend.
 
-        That of a column whose first view is coarser bins; others have a slope, or are
-        evidence first of all.
+        Only a column whose first attribute is coarser bins has one; others have a
+        slope, or are mainly evidence.
         """
         schema = self.schema
         views = zip(
@@ -315,10 +324,10 @@ class EffectBasis:
     def matrix(self) -> csr_array:
         r"""The map from effects, all of the same variance, to effects of codes.
 
-        Shape (codes, effects). For attributes of a single resolution it is the
-        identity. Bins have the covariance of a smooth curve, ``closeness``; its main
-        components are the columns here, fewer than bins, and a trend. Cells of pairs
-        have the product of the covariances of their sides.
+        Shape (codes, effects). Without length scales it is the identity. Bins have the
+        covariance of a smooth curve, ``closeness``; its main components are the columns
+        here, fewer than bins, and a trend. Cells of
+        interactions have the product of the covariances of their sides.
         """
         rows, columns, entries, first = [], [], [], 0
         for j, (codes, effects, values, n_effects) in self._factors:
@@ -346,7 +355,7 @@ class EffectBasis:
 
     @cached_property
     def tables(self) -> tuple[TableSchema, csr_array]:
-        """The attributes at each resolution as a table of their own, without pairs.
+        """A separate table at each length scale, without interactions.
 
         With it comes a matrix of ones, shape (codes there, codes here), which adds up
         counts of codes to those of groups.
@@ -363,7 +372,7 @@ class EffectBasis:
 
     @staticmethod
     def _merged(feature: FeatureSchema, groups: Ints) -> FeatureSchema:
-        """Return an attribute of groups; of bins only how many there are matters."""
+        """Return an attribute of groups; only the number of bins matters."""
         if feature.kind != "binned":
             return feature
         missing = feature.missing_is_value
@@ -371,7 +380,7 @@ class EffectBasis:
 
 
 def _entries(matrix: csr_array) -> Entries:
-    """Return a sparse matrix as kernels read it fast: no position is signed."""
+    """Return a sparse matrix with unsigned positions, which kernels read fast."""
     starts, columns = (own.astype(np.uint32) for own in (matrix.indptr, matrix.indices))
     return starts, columns, matrix.data
 

@@ -1,6 +1,6 @@
-"""Shared weights, what classes add to them, and what single values add to those.
+"""Hierarchical weights: shared by classes, by class, and effects of single values.
 
-A model of them begins at the base rate.
+`with_base_rate` starts the fitted model at the base rate of the classes.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from steelyard.proba.counts import Counts
 from steelyard.table.codes import FeatureTable
 from steelyard.weighting.base import Effect, LogProbs, Weighting
 
-# As good as infinite, and still a number to compute with.
+# Stands for an infinite strength in computations.
 _RIGID = 1e12
 
-# Effects of a column with more categories are held as many times more strongly as it
-# has times so many: few rows speak for each.
-_MANY_VALUES = 20.0
+# Columns of more categories have strengths in proportion to their number: there are few
+# rows for each.
+_MAX_PLAIN_CATEGORIES = 20.0
 
 
 class _Levels(NamedTuple):
@@ -64,11 +64,11 @@ class HierarchicalWeighting(Weighting):
     with the ridge
     :math:`\lambda_t (t - 1)^2 + \lambda_w \sum (w_k - t c_k)^2 + \lambda_V \sum V^2 +
     \lambda_U \sum U^2 + \lambda_b \sum b^2`, where :math:`c_k` is 1 for the
-    first view of a column and 0 for further ones and for pairs of columns, whose
-    effects are held by :math:`\lambda_P` in place of :math:`\lambda_U`. The slopes of a
-    linear view are effects of values too, with a strength of :math:`s \lambda_U`. With
-    all strengths large the model is naive Bayes; each level opens as far as the rows
-    support it.
+    first attribute of a column and 0 for further ones and for interactions, whose
+    effects have the strength :math:`\lambda_P` in place of :math:`\lambda_U`. The
+    slopes of a linear attribute are effects of values too, with a strength of
+    :math:`s \lambda_U`. If all strengths are large the model is naive Bayes; each level
+    departs from it as far as the rows support.
     """
 
     has_levels: ClassVar[bool] = True
@@ -76,7 +76,7 @@ class HierarchicalWeighting(Weighting):
 
     @property
     def joined_columns(self) -> Any:
-        """Pairs of columns that become attributes of their own."""
+        """Interactions, which become further attributes."""
         return self.pairs or ()
 
     shared: float = setting(
@@ -146,7 +146,9 @@ class HierarchicalWeighting(Weighting):
         of_class = np.full(d, self.by_class)
         of_class[evidence.schema.is_linear] = self.slope * self.by_value
         owners, schema = evidence.basis.owners, evidence.schema
-        of_value = self.by_value * np.maximum(schema.n_categories / _MANY_VALUES, 1.0)
+        of_value = self.by_value * np.maximum(
+            schema.n_categories / _MAX_PLAIN_CATEGORIES, 1.0
+        )
         held = np.where(schema.is_coarser, self.intervals, 1.0)
         of_value = np.where(schema.is_pair, self.by_pair, held * of_value)[owners]
         strength = np.concatenate(
@@ -165,7 +167,7 @@ class HierarchicalWeighting(Weighting):
     def bounds(
         self, evidence: LogProbs, low: Floats, high: Floats
     ) -> tuple[Floats, Floats]:
-        """Return no bounds: the penalty is what holds these weights."""
+        """Return no bounds: these weights are limited by the penalty alone."""
         if np.isfinite(low).any() or np.isfinite(high).any():
             raise ParameterError(
                 "weighting='hierarchy' has no bounds; its strengths hold the weights. "
@@ -187,7 +189,7 @@ class HierarchicalWeighting(Weighting):
         )
 
     def with_pairs(self, weights: Floats, before: LogProbs, after: LogProbs) -> Floats:
-        """Return the same weights where pairs have been added, which do nothing yet."""
+        """Return the same weights with zeros for interactions that were added."""
         level, d, k = self.levels(weights, before), after.n_features, after.n_classes
         shared, by_class = np.zeros(d), np.zeros((d, k))
         by_value = np.zeros((len(after.basis.owners), k))
@@ -233,7 +235,7 @@ class HierarchicalWeighting(Weighting):
         )
 
     def jacobian(self, evidence: LogProbs, rows: Ints) -> csr_array:
-        """Return what weights do to some table rows: shape (rows · K, p)."""
+        """Return the derivative of some table rows by weights: shape (rows · K, p)."""
         k, d = evidence.n_classes, evidence.n_features
         owner = evidence.table.spread(np.arange(d))[rows].astype(np.int64)
         basis = evidence.basis.matrix[rows].tocoo()
@@ -253,12 +255,12 @@ class HierarchicalWeighting(Weighting):
     def diagonal(self, curvature: Effect, evidence: LogProbs) -> Floats:
         """Turn curvatures of the effect into those of the weights, couplings left out.
 
-        Classes share a weight in ways of their own; their curvatures are added up.
+        Curvatures of a shared weight are added up over the classes.
         """
         return self.pullback(curvature, evidence, power=2)
 
     def _shared(self, level: _Levels, evidence: LogProbs) -> Floats:
-        """Shared weights of all views: the overall weight and what they differ by."""
+        """Shared weights of all attributes: the overall weight plus the differences."""
         return level.overall[0] * evidence.centers + level.shared
 
     def fitted(self, weights: Floats, evidence: LogProbs) -> dict[str, Any]:
@@ -266,7 +268,7 @@ class HierarchicalWeighting(Weighting):
         level = self.levels(weights, evidence)
         shared = self._shared(level, evidence)
         total = shared[:, None] + level.by_class
-        # What all classes share of a slope has no effect, and rounding alone in it.
+        # A slope that all classes share has no effect; it is rounding.
         shared = np.where(evidence.schema.is_linear, 0.0, shared)
         by_code = evidence.basis.matrix @ level.by_value
         ends = zip(evidence.table.offsets[:-1], evidence.table.offsets[1:], strict=True)
@@ -283,38 +285,40 @@ class HierarchicalWeighting(Weighting):
 def base_shares(model: NBModel, counts: Counts, log_prior: Floats) -> Floats | None:
     r"""Return shares of columns in the variance of scores over the training rows.
 
-    Shape (V, K), the same for all known codes of a column. None where there are none,
+    Shape (V, K), the same for all observed codes of a column. None if there are none,
     or no base rate.
     """
     if not np.isfinite(log_prior).all():
         return None
     schema = model.schema
-    known = np.ones(schema.n_codes, dtype=bool)
-    known[schema.first_codes] = False
+    observed = np.ones(schema.n_codes, dtype=bool)
+    observed[schema.first_codes] = False
     for j in np.flatnonzero(schema.is_pair).tolist():
-        # A pair is known where both its sides are.
-        known[schema.offsets[j] : schema.offsets[j + 1]] = schema.features[j].both_known
+        # An interaction is observed if both its sides are.
+        observed[schema.offsets[j] : schema.offsets[j + 1]] = schema.features[
+            j
+        ].both_known
     table = FeatureTable(model.table, schema.offsets)
-    weight = np.where(known, counts.by_code.sum(axis=1), 0.0)[:, None]
+    weight = np.where(observed, counts.by_code.sum(axis=1), 0.0)[:, None]
     weight = weight / np.maximum(table.spread(table.collect(weight)), 1e-300)
     mean = table.spread(table.collect(weight * model.table))
     variance = table.collect(weight * (model.table - mean) ** 2)
     total = variance.sum(axis=0)
     if not (total > 0.0).all():
         return None
-    return np.where(known[:, None], table.spread(variance / total), 0.0)
+    return np.where(observed[:, None], table.spread(variance / total), 0.0)
 
 
 def with_base_rate(model: NBModel, shares: Floats | None, log_prior: Floats) -> NBModel:
-    r"""Begin at the base rate, and give columns what the intercept differs from it by.
+    r"""Start at the base rate, and share the rest of the intercept among columns.
 
     .. math:: \tilde b = \frac{1}{s} \log \pi, \qquad \tilde T_{jvc} = T_{jvc} +
         \omega_{jc} (b_c - \tilde b_c)
 
     with the base rates :math:`\pi`, the scale s of the scores, and the shares
     :math:`\omega` of ``base_shares``. Scores of rows without a missing cell stay as
-    they are, up to rounding and up to what all classes share. A missing cell goes on
-    to add nothing, now to the base rate.
+    they are, up to rounding and up to a constant over classes. A missing cell adds
+    nothing, as before, but now to the base rate.
     """
     if shares is None:
         return model

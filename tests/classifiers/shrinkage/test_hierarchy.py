@@ -167,7 +167,7 @@ def test_units_make_curvatures_alike(two, problem_of, fixed):
 def test_coupled_units_of_all_rows_make_all_curvatures_equal(
     numeric, columns, n_classes, make_mixed, problem_of, fixed, monkeypatch
 ):
-    monkeypatch.setattr(preconditioner, "_EVEN", 0.0)
+    monkeypatch.setattr(preconditioner, "_UNIFORM_SHARE", 0.0)
     X, y = make_mixed(160, n_classes)
     X = X[columns]
     u = np.random.default_rng(1).uniform(0.5, 2.0, len(y))

@@ -68,11 +68,14 @@ def test_few_rows_are_dealt_several_times(n, n_columns, wanted, whole):
     clf = ShrinkageNB()
     training = clf._recipe().encode(X, y, None)
     held = HeldOutFolds.of(training, 5, 0)
-    assert held.n_deals == wanted and len(held.folds) == 5 * wanted
-    for part, ends in held.by_deal():
+    assert held.n_assignments == wanted and len(held.folds) == 5 * wanted
+    for part, ends in held.by_assignment():
         assert sorted(held.rows[part]) == list(range(n)) and len(ends) == 5
-    first = held.first_deals()
-    assert first.n_deals == held.n_whole == whole and len(first.folds) == 5 * whole
+    first = held.first_assignments()
+    assert (
+        first.n_assignments == held.n_for_interactions == whole
+        and len(first.folds) == 5 * whole
+    )
     assert held.weights.sum() == pytest.approx(n)
     assert first.weights.sum() == pytest.approx(n)
 

@@ -192,7 +192,7 @@ def test_many_categories_alone_give_about_the_same_variances(monkeypatch):
     y = random.random(600) < 0.3 + 0.4 * (X[:, 0] > "2")
     variances = []
     for most in (200, 0):
-        monkeypatch.setattr(uncertainty, "_MOST_COUPLED", most)
+        monkeypatch.setattr(uncertainty, "_MAX_COUPLED_WEIGHTS", most)
         clf = ShrinkageNB(strength=STRENGTH).fit(X, y)
         variances.append(clf.uncertainty_.of_rows(clf._encode(X)))
     assert 0.8 < variances[1].mean() / variances[0].mean() < 1.25
@@ -202,7 +202,7 @@ def test_some_rows_tell_of_all(monkeypatch, odds_table):
     X, y, _ = odds_table
     variances = []
     for cells in (1e9, 0):
-        monkeypatch.setattr(uncertainty, "_CELLS", cells)
+        monkeypatch.setattr(uncertainty, "_MAX_CELLS", cells)
         clf = ShrinkageNB(strength=STRENGTH).fit(X, y)
         variances.append(clf.uncertainty_.of_rows(clf._encode(X)))
     assert abs(np.log(variances[1] / variances[0])).mean() < 0.1

@@ -1,4 +1,7 @@
-"""Posteriors of rows that a fit has not seen: everything is learned in each fold."""
+"""Cross-validation: assignment of rows to folds, and log-loss of held-out rows.
+
+Everything is learned from scratch in each fold: encodings, counts and weights.
+"""
 
 from __future__ import annotations
 
@@ -31,24 +34,24 @@ from steelyard.model.training import TrainingSet
 from steelyard.table.codes import Codes, comparable
 from steelyard.table.frames import Table
 
-# Strengths and pairs are compared on so many rows, on more the longer a table is, by
-# this power. About so many are held out.
+# Rows of a cross-validation; for longer tables the number grows by this power of the
+# length. About that many are held out.
 MAX_ROWS = 5_000
-_GROWTH = 1.0 / 3.0
+_ROW_GROWTH = 1.0 / 3.0
 
-# How many times rows are dealt to folds anew: so often up to so many rows, and cells.
-# The fewer there are, the more depends on which are together. Strengths of main
-# effects, which take fewer fits than pairs, have deals of more.
-_DEALS = ((4, 500, 6_000), (2, 500, 25_000))
-_DEALS_FOR_MAIN_EFFECTS = ((4, 1_000, 8_000), (2, 2_000, 50_000))
+# Number of fold assignments, up to a number of rows and of cells: the fewer rows, the
+# larger the variance between assignments. Main effects, which take fewer fits than
+# interactions, are compared on more of them.
+_ASSIGNMENTS = ((4, 500, 6_000), (2, 500, 25_000))
+_MAIN_EFFECT_ASSIGNMENTS = ((4, 1_000, 8_000), (2, 2_000, 50_000))
 
-# Pull of the scale of posteriors towards one, in rows, and the largest log posterior
-# that is taken at its word.
+# Ridge on the log of the scale of posteriors, in rows, the range of that log, and the
+# largest absolute log posterior.
 _SCALE_ROWS = 2.0
 _LOG_SCALES = (np.log(0.1), np.log(4.0))
 _MAX_LOG_POSTERIOR = 100.0
 
-# Kinds of views that keep the number itself.
+# Kinds of attributes that keep the number itself.
 _EXACT_KINDS = ("gaussian", "gaussian-relative", "linear")
 
 # Positions of rows, and their weights.
@@ -89,22 +92,21 @@ class HeldOutFolds:
 
     training: TrainingSet
     folds: tuple[Fold, ...]
-    deals: Ints
-    """Which deal each fold is of, from 0 on; rows are in one fold of each."""
+    assignments: Ints
+    """The fold assignment of each fold, from 0 on; rows are in one fold of each."""
 
-    n_whole: int = 1
-    """How many deals, the first ones, are for more than strengths of main effects."""
+    n_for_interactions: int = 1
+    """How many of the assignments, the first ones, interactions are compared on."""
 
     @classmethod
     def of(cls, training: TrainingSet, cv: Any, random_state: Any) -> HeldOutFolds:
-        """Deal rows to folds: so many, or as pairs of positions say.
+        """Assign rows to ``cv`` folds, or take folds that are given by positions.
 
-        So many folds are dealt from rows that are drawn from the table, where it is
-        long; nothing else is read from then on.
+        Of a long table a sample of rows is drawn first; no other row is read later.
         """
-        folds, deals, rng = [], [], check_random_state(random_state)
+        folds, assignments, rng = [], [], check_random_state(random_state)
         if isinstance(cv, Integral):
-            n_rows = int(MAX_ROWS * max(training.n_rows / MAX_ROWS, 1.0) ** _GROWTH)
+            n_rows = int(MAX_ROWS * max(training.n_rows / MAX_ROWS, 1.0) ** _ROW_GROWTH)
             rows = sample_rows(training, n_rows, rng)
             training = training.in_memory(rows, _needs_columns(training))
         elif not isinstance(training.table, Table):
@@ -114,23 +116,24 @@ class HeldOutFolds:
             )
         for number, (learned_from, held_out) in _splits(training, cv, rng):
             (rest, amount), (fold, fold_amount) = learned_from, held_out
-            # Rows of a class that the others lack tell nothing about strengths.
+            # A class without training rows has no bearing on the strengths.
             is_known = np.isin(training.labels[fold], training.labels[rest])
             fold, fold_amount = fold[is_known], fold_amount[is_known]
             if fold.size and len(np.unique(training.labels[rest])) > 1:
                 part, codes = _parts(training, rest, amount, fold)
                 folds.append(Fold(part, codes, fold, fold_amount))
-                deals.append(number)
-        of_folds = np.array(deals, dtype=np.int64)
-        return cls(training, tuple(folds), of_folds, _n_deals(training))
+                assignments.append(number)
+        of_folds = np.array(assignments, dtype=np.int64)
+        return cls(training, tuple(folds), of_folds, _n_assignments(training))
 
-    def first_deals(self) -> HeldOutFolds:
-        """Return the deals that pairs are compared on."""
-        if self.n_deals <= self.n_whole:
+    def first_assignments(self) -> HeldOutFolds:
+        """Return the fold assignments that interactions are compared on."""
+        if self.n_assignments <= self.n_for_interactions:
             return self
-        some, share = self.deals[self.deals < self.n_whole], self.n_deals / self.n_whole
+        some = self.assignments[self.assignments < self.n_for_interactions]
+        share = self.n_assignments / self.n_for_interactions
         folds = [replace(f, weights=share * f.weights) for f in self.folds[: len(some)]]
-        return replace(self, folds=tuple(folds), deals=some)
+        return replace(self, folds=tuple(folds), assignments=some)
 
     @cached_property
     def rows(self) -> Ints:
@@ -149,31 +152,31 @@ class HeldOutFolds:
 
     @cached_property
     def factors(self) -> Floats:
-        """Factors of the rows, by class: what a fit with them is judged by as well."""
+        """Class weights of the rows, which are in the log-loss as well."""
         factors = self.training.class_factors
         return np.ones(len(self.rows)) if factors is None else factors[self.labels]
 
     @property
-    def n_deals(self) -> int:
-        """How many times rows were dealt."""
-        return len(np.unique(self.deals))
+    def n_assignments(self) -> int:
+        """Number of fold assignments."""
+        return len(np.unique(self.assignments))
 
-    def by_deal(self) -> list[tuple[slice, Ints]]:
-        """Return the rows of each deal, and where its folds end among them."""
+    def by_assignment(self) -> list[tuple[slice, Ints]]:
+        """Return the rows of each fold assignment, and the ends of its folds."""
         out, first = [], 0
         sizes = np.array([len(fold.rows) for fold in self.folds])
-        for number in np.unique(self.deals):
-            ends = np.cumsum(sizes[self.deals == number])
+        for number in np.unique(self.assignments):
+            ends = np.cumsum(sizes[self.assignments == number])
             out.append((slice(first, first + int(ends[-1])), ends))
             first += int(ends[-1])
         return out
 
     def judge(self, log_proba: Floats) -> Judgement:
-        """Find the scale under which posteriors fit best, and how well they do.
+        """Find the best scale (inverse temperature) of posteriors, and their log-loss.
 
-        A model is overconfident about the rows that it was learned from; what it says
-        of others tells by how much. The scale is drawn towards one by a few rows'
-        worth. Posteriors may be those of the first folds alone.
+        A model is overconfident about the rows that it was learned from; held-out rows
+        show by how much. The scale is shrunk towards one by a weight of a few rows.
+        Posteriors may be those of the first folds alone.
         """
         n = len(log_proba)
         weights, factors, labels = self.weights[:n], self.factors[:n], self.labels[:n]
@@ -202,7 +205,7 @@ class HeldOutFolds:
 
 @dataclass(frozen=True)
 class Judgement:
-    """How well posteriors fit rows that the model has not seen."""
+    """Log-loss of held-out rows, for one candidate."""
 
     log_proba: Floats
     losses: Floats
@@ -210,7 +213,7 @@ class Judgement:
 
     weights: Floats
     factors: Floats
-    """By class: a row of weight 2 is two rows, one of factor 2 is not."""
+    """Class weights: a row of weight 2 counts as two rows, one of factor 2 does not."""
 
     scale: float
     error: float
@@ -222,7 +225,7 @@ class Judgement:
         return float(u @ self.losses / u.sum())
 
     def beside(self, other: Judgement) -> Judgement:
-        """Return another judgement, of the rows that this one has."""
+        """Restrict another judgement to the rows of this one."""
         fields = ("log_proba", "losses", "weights", "factors")
         n, whole = len(self.losses), vars(other)
         return replace(other, **{name: whole[name][:n] for name in fields})
@@ -230,7 +233,7 @@ class Judgement:
     def is_better(
         self, other: Judgement, errors: float = 1.0, least: float = 0.0
     ) -> bool:
-        """Whether the log-loss is lower by so many standard errors, and by so much."""
+        """Whether the log-loss is lower by some standard errors and a minimum."""
         gain = other.log_loss - self.log_loss
         return gain > max(errors * self.standard_error(other), least)
 
@@ -244,7 +247,7 @@ class Judgement:
         return float(np.sqrt(spread / max(total - 1.0, 1.0)))
 
     def record(self) -> dict[str, float]:
-        """Return what is published of it."""
+        """Return a record for ``strength_path_``."""
         return {
             "log_loss": self.log_loss,
             "standard_error": self.standard_error(),
@@ -261,17 +264,17 @@ class Judgement:
 def _parts(
     training: TrainingSet, rest: Ints, amount: Floats, fold: Ints
 ) -> tuple[TrainingSet, Codes]:
-    """Return rows to learn from and codes of others.
+    """Return a training set, and the codes of held-out rows.
 
-    Cut points that were found without labels are those of all rows: they tell nothing
-    of the classes of those held out.
+    Cut points that do not depend on labels are those of all rows: they leak nothing
+    about the classes of held-out rows.
     """
     weights = None if (amount == 1.0).all() else amount
     if not training.encoder.uses_labels:
         part = replace(training.take(rest), sample_weight=weights)
         return part, training.codes.take(fold)
     with warnings.catch_warnings():
-        # What there is to say of the table is said once, of the whole.
+        # Warnings about the table were given for the whole table.
         warnings.simplefilter("ignore")
         part = training.re_encoded(rest, weights)
         assert training.table is not None
@@ -281,7 +284,7 @@ def _parts(
 def _splits(
     training: TrainingSet, cv: Any, rng: np.random.RandomState
 ) -> Iterator[tuple[int, tuple[_Share, _Share]]]:
-    """Yield deals, rows to learn from and rows to predict, each with their weights."""
+    """Yield the number of an assignment, training rows and held-out rows, weighted."""
     if not isinstance(cv, Integral):
         u = training.sample_weight
         u = np.ones(training.n_rows) if u is None else u
@@ -290,32 +293,32 @@ def _splits(
             yield 0, ((rest, u[rest]), (fold, u[fold]))
         return
     numbered = _with_numbers(training)
-    n_deals = _n_deals(training, _DEALS_FOR_MAIN_EFFECTS)
+    n_assignments = _n_assignments(training, _MAIN_EFFECT_ASSIGNMENTS)
     # Of a long table some folds are enough.
     n_folds = min(int(cv), max(2, -(-int(cv) * MAX_ROWS // training.n_rows)))
-    for number in range(n_deals):
+    for number in range(n_assignments):
         rows, fold_of, amount = assign_folds(numbered, int(cv), rng)
-        for turn in range(n_folds):
-            is_out = fold_of == turn
-            held_out = rows[is_out], amount[is_out] / n_deals
+        for k in range(n_folds):
+            is_out = fold_of == k
+            held_out = rows[is_out], amount[is_out] / n_assignments
             yield number, ((rows[~is_out], amount[~is_out]), held_out)
 
 
-def _n_deals(
-    training: TrainingSet, deals: tuple[tuple[int, int, int], ...] = _DEALS
+def _n_assignments(
+    training: TrainingSet, assignments: tuple[tuple[int, int, int], ...] = _ASSIGNMENTS
 ) -> int:
-    """Say how many times rows are dealt; one of weight two counts as two."""
+    """Return the number of fold assignments; a row of weight two counts as two."""
     total = training.given_counts.total
     cells = total * training.schema.n_columns
-    fitting = (n for n, rows, most in deals if total <= rows and cells <= most)
+    fitting = (n for n, rows, most in assignments if total <= rows and cells <= most)
     return next(fitting, 1)
 
 
 def _with_numbers(training: TrainingSet) -> TrainingSet:
     """Return rows with the numbers of all numeric columns.
 
-    Equal rows are merged when they are dealt to folds. Each fold learns cut points of
-    its own, so that rows in the same bins are not equal.
+    Equal rows are merged before they are assigned to folds. Each fold learns separate
+    cut points, so that rows in the same bins are not equal.
     """
     numeric = _inexact_columns(training)
     if not numeric:
@@ -326,14 +329,14 @@ def _with_numbers(training: TrainingSet) -> TrainingSet:
     u, table = training.sample_weight, training.table
     assert isinstance(table, Table)
     with warnings.catch_warnings():
-        # What there is to say of the table has been said.
+        # Warnings about the table were given before.
         warnings.simplefilter("ignore")
         codes = encoder.learn(table, training.labels, training.n_classes, u)
     return replace(training, codes=codes, encoder=encoder)
 
 
 def _inexact_columns(training: TrainingSet) -> list[int]:
-    """Numeric columns, unless some view of each keeps its numbers as they are."""
+    """Numeric columns, except if each has an attribute that keeps its numbers."""
     views = list(zip(training.schema.columns, training.schema.features, strict=True))
     nominal = ("categorical", "pair")
     numeric = {column for column, view in views if view.kind not in nominal}
@@ -364,7 +367,7 @@ def assign_folds(
 ) -> tuple[Ints, Labels, Floats]:
     """Assign rows to folds: positions of rows, their folds, and their weights there.
 
-    Rows of a class are in the order of a hash of what they hold, whatever the order and
+    Rows of a class are in the order of a hash of their content, whatever the order and
     the names of columns and of classes are, and each fold takes a run of them, so that
     a row more or less leaves nearly all others in their folds. Folds have the same size
     and the same classes. Equal rows are merged: each fold has as many whole parts of

@@ -1,4 +1,8 @@
-"""Pairs of columns, and fits to one fold, which pairs may join."""
+"""Interactions of two columns: which are asked for, and a score test to rank them.
+
+`FoldFit` fits candidates, with or without interactions, to the rows of one fold. The
+setting and the fitted attribute are called `pairs`.
+"""
 
 from __future__ import annotations
 
@@ -29,20 +33,21 @@ from steelyard.weighting import HierarchicalWeighting
 if TYPE_CHECKING:
     from steelyard.fitting.default.strengths import Strengths
 
-# Groups of each side of a pair.
-_LEAST_GROUPS, _MOST_GROUPS = 3, 12
+# Groups of each side of an interaction.
+_MIN_GROUPS, _MAX_GROUPS = 3, 12
 
-# Rows for each class that a cell of a pair should have.
+# Rows of each class that a cell should have on average.
 _ROWS_PER_CELL = 3
 
-# Pairs are looked for among so many columns, those with the largest residuals.
+# Interactions are ranked among at most this number of columns, those with the largest
+# residuals.
 _MAX_COLUMNS = 300
 
 ColumnPair = tuple[int, int]
 
 
 def coded_views(schema: TableSchema) -> dict[int, int]:
-    """Return the coded attribute of each column that has one, the last of several."""
+    """Map each column to its coded attribute, the last if it has several."""
     return {
         schema.columns[j]: j
         for j in schema.without_pairs.coded.tolist()
@@ -51,9 +56,9 @@ def coded_views(schema: TableSchema) -> dict[int, int]:
 
 
 def asked_pairs(setting: Any, schema: TableSchema) -> tuple[Any, set[int]]:
-    """Resolve which pairs are asked for, and columns that none may have.
+    """Resolve the setting `pairs`, and the columns that are excluded.
 
-    Pairs are a list of them, a number, None or "auto".
+    The first is a list of interactions, a number, None or "auto".
     """
     if isinstance(setting, Mapping):
         named, names = setting.get("exclude", ()), schema.names
@@ -63,18 +68,18 @@ def asked_pairs(setting: Any, schema: TableSchema) -> tuple[Any, set[int]]:
 
 
 def listed_pairs(pairs: Any, schema: TableSchema) -> list[ColumnPair]:
-    """Resolve pairs of names or positions; the same two columns again are one pair."""
+    """Resolve interactions by name or position, each of them once."""
     flat = [column for pair in pairs for column in pair]
     names, views = schema.names, coded_views(schema)
-    found = list(column_positions(flat, schema.n_columns, names, "pairs"))
-    for named, column in zip(flat, found, strict=True):
+    positions = list(column_positions(flat, schema.n_columns, names, "pairs"))
+    for named, column in zip(flat, positions, strict=True):
         if column not in views:
             raise ParameterError(
                 f"`pairs` names column {named!r}, which has fewer than two categories "
                 "or bins. Leave it out, or give it bins in `numeric`."
             )
     distinct: dict[frozenset[int], ColumnPair] = {}
-    for a, b in zip(found[::2], found[1::2], strict=True):
+    for a, b in zip(positions[::2], positions[1::2], strict=True):
         if a == b:
             shown = a if names is None else names[a]
             raise ParameterError(
@@ -87,10 +92,10 @@ def listed_pairs(pairs: Any, schema: TableSchema) -> list[ColumnPair]:
 def pair_records(
     training: TrainingSet, model: NBModel, strength: float
 ) -> list[dict[str, Any]]:
-    """Say which columns each pair joins, how strongly it is held, how much it says.
+    """Return columns, regularisation strength and importance of each interaction.
 
-    Its importance is the mean over rows and classes of its absolute evidence for a
-    class against the others, about the mean over rows.
+    The importance is the mean over rows and classes of its absolute contribution to a
+    class against the others, centred by the mean over rows.
     """
     schema, counts = training.schema, training.given_counts
     k = len(model.classes)
@@ -113,7 +118,7 @@ def pair_records(
 
 
 def sides(training: TrainingSet, pairs: list[ColumnPair]) -> list[tuple[Side, Side]]:
-    """Join columns: numbers in groups of about equal weight, rare categories as one."""
+    """Group both sides: numbers by about equal weight, rare categories as one."""
     views = coded_views(training.schema)
     by_code = training.given_counts.by_code.sum(axis=1)
     n_groups = _n_groups(training)
@@ -128,7 +133,7 @@ def sides(training: TrainingSet, pairs: list[ColumnPair]) -> list[tuple[Side, Si
             if feature.kind == "binned":
                 merge, weight = _even_groups, weight[: len(feature.edges) + 1]
             groups = merge(weight, n_groups).tolist()
-            # Missing cells with a code of their own are merged with no bin.
+            # Missing cells that have a code are merged with no bin.
             last = [max(groups) + 1] * (feature.n_values - len(groups))
             cached[column] = Side(j, (0, *groups, *last))
         return cached[column]
@@ -137,10 +142,10 @@ def sides(training: TrainingSet, pairs: list[ColumnPair]) -> list[tuple[Side, Si
 
 
 def joined(training: TrainingSet, pairs: list[ColumnPair]) -> TrainingSet:
-    """Return the same rows with pairs of columns as further attributes.
+    """Return the same rows with interactions as further attributes.
 
-    Where cut points are learned in each fold, a column may have none there; its pairs
-    are left out.
+    If cut points are learned in each fold, a column may have none there; its
+    interactions are left out.
     """
     views = coded_views(training.schema)
     pairs = [(a, b) for a, b in pairs if a in views and b in views]
@@ -150,7 +155,7 @@ def joined(training: TrainingSet, pairs: list[ColumnPair]) -> TrainingSet:
 def _n_groups(training: TrainingSet) -> int:
     per_cell = _ROWS_PER_CELL * training.n_classes
     groups = np.sqrt(training.given_counts.total / per_cell)
-    return int(np.clip(groups, _LEAST_GROUPS, _MOST_GROUPS))
+    return int(np.clip(groups, _MIN_GROUPS, _MAX_GROUPS))
 
 
 def _even_groups(weight: Floats, n_groups: int) -> Ints:
@@ -162,7 +167,7 @@ def _even_groups(weight: Floats, n_groups: int) -> Ints:
 
 
 def _frequent_groups(weight: Floats, n_groups: int) -> Ints:
-    """Give the most frequent values groups of their own, and the others one."""
+    """Give each of the most frequent values a group, and all others one."""
     order = np.argsort(-weight, kind="stable")
     rank = np.empty(len(weight), dtype=np.int64)
     rank[order] = np.arange(len(weight))
@@ -170,87 +175,87 @@ def _frequent_groups(weight: Floats, n_groups: int) -> Ints:
 
 
 @dataclass(frozen=True)
-class RankedPairs:
-    """Pairs of columns in order of what the main effects leave over in their cells."""
+class RankedInteractions:
+    """Interactions in order of their score, for each fold and for all rows."""
 
     by_fold: list[list[ColumnPair]]
-    """Pairs ranked on all rows but those of each fold."""
+    """Ranking without the rows of each fold."""
 
     overall: list[ColumnPair]
-    """Pairs ranked on all rows."""
+    """Ranking on all rows."""
 
 
 @dataclass(frozen=True)
-class PairScores:
-    """How much main effects leave over in the cells of all pairs."""
+class InteractionScores:
+    """Scores of all pairs of columns: squared residuals in their cells."""
 
     pairs: list[ColumnPair]
     scores: Floats
     """Shape (pairs, folds + 1): on all rows but those of each fold, and on all."""
 
     noise: Floats
-    """How far scores of columns that have nothing to do with each other go, (pairs,)"""
+    """Standard deviation of the score without an interaction, (pairs,)"""
 
-    def of_folds(self, n_folds: int) -> PairScores:
+    def of_folds(self, n_folds: int) -> InteractionScores:
         """Return the scores of the first folds, and those on all rows."""
         kept = [*range(n_folds), -1]
-        return PairScores(self.pairs, self.scores[:, kept], self.noise)
+        return InteractionScores(self.pairs, self.scores[:, kept], self.noise)
 
-    def best(self, most: int, least: float = 0.0) -> RankedPairs:
-        """Return so many pairs at most, whose scores are so many times the noise."""
-        ranked = [self._best(own, most, least) for own in self.scores.T]
-        return RankedPairs(ranked[:-1], ranked[-1])
+    def best(self, limit: int, multiple: float = 0.0) -> RankedInteractions:
+        """Return at most ``limit`` pairs with scores above a multiple of the noise."""
+        ranked = [self._best(scores, limit, multiple) for scores in self.scores.T]
+        return RankedInteractions(ranked[:-1], ranked[-1])
 
-    def _best(self, scores: Floats, most: int, least: float) -> list[ColumnPair]:
-        order = np.argsort(-scores, kind="stable")[:most]
-        return [self.pairs[k] for k in order if scores[k] > least * self.noise[k]]
+    def _best(self, scores: Floats, limit: int, multiple: float) -> list[ColumnPair]:
+        order = np.argsort(-scores, kind="stable")[:limit]
+        return [self.pairs[k] for k in order if scores[k] > multiple * self.noise[k]]
 
 
 def score_columns(
     training: TrainingSet,
     residual: Floats,
     curvature: Floats,
-    deals: list[tuple[slice, Ints]],
+    assignments: list[tuple[slice, Ints]],
     excluded: Collection[int] = (),
-) -> PairScores:
-    r"""Score all pairs of columns by what posteriors of unseen rows leave over.
+) -> InteractionScores:
+    r"""Score all pairs of columns by residuals of held-out rows.
 
     With :math:`r = u ([y = c] - p_c)` and :math:`h = u\, p_c (1 - p_c)` of the rows,
     shape (n, K), and G, H their sums in the cells of a pair, the score is
-    :math:`\sum (G^2 - H) / (H + 1)`: what a step against a ridge of one would gain,
-    less what noise would. Each deal of the rows to folds, given with the ends of these,
-    is scored by itself; scores on all rows are averaged. Some columns are left out.
+    :math:`\sum (G^2 - H) / (H + 1)`: the gain of a step against a ridge of one, less
+    its expectation under noise. Each fold assignment, given as its rows and the ends of
+    its folds, is scored separately; scores on all rows are averaged.
     """
     codes, sizes, columns = _coarse_codes(training, residual, excluded)
-    if residual.shape[1] == 2:  # the other class has the same, with the other sign
+    if residual.shape[1] == 2:  # the other class has the same with the opposite sign
         residual, curvature = residual[:, 1:], curvature[:, 1:]
     left = residual + 1j * curvature
 
     def score(k: int) -> Floats:
-        others, of_deals = (int(sizes[k]), sizes[k + 1 :]), []
-        for rows, ends in deals:
+        others, by_assignment = (int(sizes[k]), sizes[k + 1 :]), []
+        for rows, ends in assignments:
             scores = np.empty((len(columns) - k - 1, len(ends) + 1))
             own = np.ascontiguousarray(codes[k + 1 :, rows])
             score_pairs(codes[k, rows], own, *others, left[rows], ends, scores)
-            of_deals.append(scores)
-        overall = np.mean([scores[:, -1:] for scores in of_deals], axis=0)
-        by_fold = [scores[:, :-1] for scores in of_deals]
+            by_assignment.append(scores)
+        overall = np.mean([scores[:, -1:] for scores in by_assignment], axis=0)
+        by_fold = [scores[:, :-1] for scores in by_assignment]
         return np.concatenate([*by_fold, overall], axis=1)
 
     parts = list(run(score, range(len(columns) - 1), thread_count(training.n_jobs)))
-    n_folds = sum(len(ends) for _, ends in deals)
+    n_folds = sum(len(ends) for _, ends in assignments)
     scores = np.concatenate([np.empty((0, n_folds + 1)), *parts])
     first, second = np.triu_indices(len(columns), 1)
     n_cells = residual.shape[1] * sizes[first] * sizes[second]
     pairs = list(combinations(columns, 2))
     # Squares of residuals, each with a variance of two.
-    return PairScores(pairs, scores, np.sqrt(2.0 * n_cells))
+    return InteractionScores(pairs, scores, np.sqrt(2.0 * n_cells))
 
 
 def _coarse_codes(
     training: TrainingSet, residual: Floats, excluded: Collection[int]
 ) -> tuple[NDArray[np.uint8], Ints, list[int]]:
-    """Coarse codes of columns (d, n), how many each has, and which columns."""
+    """Return coarse codes of columns (d, n), their number of codes, and the columns."""
     columns = sorted(coded_views(training.schema).keys() - set(excluded))
     both = sides(training, [(column, column) for column in columns])
     joined = {column: side for column, (side, _) in zip(columns, both, strict=True)}
@@ -285,7 +290,7 @@ _ROUGH_TOL = 3e-3
 
 
 class FoldFit:
-    """Fits of one strength after the other to some rows, each from the one before."""
+    """Fits of candidates to the rows of one fold, each started from the one before."""
 
     def __init__(self, recipe: Recipe, fold: Fold) -> None:
         self._fold, self._recipe = fold, replace(recipe, tol=_ROUGH_TOL)
@@ -295,21 +300,21 @@ class FoldFit:
         weighed = weigh_rows(recipe, fold.training)
         self._learned = None if weighed is None else weighed.weights
         self._problem = build_problem(recipe, fold.training, self._learned)
-        self._waiting: list[ColumnPair] = []
+        self._to_join: list[ColumnPair] = []
         self._start: Floats | None = None
 
-    def with_pairs(self, pairs: list[ColumnPair]) -> FoldFit:
-        """Return fits with pairs of columns, which start from the last without.
+    def with_interactions(self, pairs: list[ColumnPair]) -> FoldFit:
+        """Return fits with interactions, which start from the last fit without.
 
-        Pairs are joined by the first fit: there may be none.
+        The attributes are made at the first fit: there may be none.
         """
         out = copy(self)
-        out._waiting = pairs
+        out._to_join = pairs
         return out
 
     def _join(self) -> None:
-        """Join the pairs that wait for it."""
-        pairs, self._waiting = self._waiting, []
+        """Add the attributes of interactions, before the first fit with them."""
+        pairs, self._to_join = self._to_join, []
         if not pairs:
             return
         before, part = self._problem, joined(self._fold.training, pairs)
@@ -329,7 +334,7 @@ class FoldFit:
         return out
 
     def posteriors(self, entry: Strengths) -> Floats:
-        """Fit the strengths; return log posteriors of the rows held out."""
+        """Fit a candidate; return log posteriors of the held-out rows."""
         assert isinstance(self._recipe.weighting, HierarchicalWeighting)
         self._join()
         problem = self._problem

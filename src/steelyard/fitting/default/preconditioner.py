@@ -1,4 +1,4 @@
-"""Units of weights in which their curvatures are alike."""
+"""Preconditioners: scalings of the weights in which curvatures are alike."""
 
 from __future__ import annotations
 
@@ -17,42 +17,42 @@ from steelyard.solvers import Box, Cone, Metric, Units
 from steelyard.table.codes import FeatureTable
 from steelyard.weighting import Effect, HierarchicalWeighting, LogProbs, Weighting
 
-# Rows from which curvatures of single weights are made, and how many for each weight
-# where these are coupled.
+# Rows of the sample for a diagonal preconditioner, and rows for each weight if weights
+# are coupled.
 _MAX_ROWS = 2_000
 _ROWS_PER_WEIGHT = 4
-_LEAST_ROWS = 1_000
+_MIN_ROWS = 1_000
 
-# Numbers that common directions of weights within bounds may have, and the share of the
-# mean curvature that every weight has at least.
+# Largest size of the low-rank term for weights within bounds, and the smallest
+# curvature of a weight, as a share of the mean.
 _MAX_METRIC_CELLS = 1 << 22
-_LEAST_SHARE = 0.01
+_MIN_CURVATURE_SHARE = 0.01
 
-# Coupled units of p weights cost about p³, and save tens of passes over the cells of a
-# table: they pay below so many times these.
-_CUBES_PER_CELL = 200
+# Coupling p weights costs about p³, and saves tens of passes over the cells of a table:
+# it pays if p³ is at most this multiple of the cells.
+_MAX_CUBES_PER_CELL = 200
 
-# Memory that coupled units may take: their factor in double precision, and the sum of
-# which it is made in single precision.
+# Memory that coupling may take: the factor in double precision, and the Hessian in
+# single precision.
 _MAX_BYTES, _BYTES_PER_COUPLING = 1 << 28, 8 + 4
 
 # Rows whose gradients are in memory at a time.
-_ROWS_AT_ONCE = 512
+_BLOCK_ROWS = 512
 
-# Under constraints a step costs more than a pass over few rows: fewer steps pay, up to
-# so many weights.
+# Under constraints a step costs more than a pass over few rows: weights are coupled up
+# to this number of them.
 _MAX_COUPLED = 2_000
 
-# Naive Bayes is sure of too many rows, whose curvature would vanish: shares of classes
-# are drawn together a little.
-_EVEN = 0.003
+# Naive Bayes is overconfident, and the curvature of such rows would vanish: posteriors
+# are mixed with a uniform distribution by this share.
+_UNIFORM_SHARE = 0.003
 
-# Share of the curvature of the loss that units of single weights take into account. The
-# directions in which the loss bends are common to many weights, and the solver learns
-# them better than single weights can tell.
-_SHARE = 0.1
+# Share of the curvature of the loss in a diagonal preconditioner. Directions of large
+# curvature are common to many weights, and L-BFGS learns them better than a diagonal
+# can represent them.
+_DIAGONAL_SHARE = 0.1
 
-# The same of coupled weights. The less of it, the larger are gradients in such units:
+# The same if weights are coupled. The smaller it is, the larger are scaled gradients:
 # the first step is longer, and the last one nearer to the minimum.
 _COUPLED_SHARE = 0.01
 
@@ -63,7 +63,7 @@ _Singles = NDArray[np.float32]
 
 
 def units_of(objective: Objective, weights: Floats, box: Box) -> Units | None:
-    """Return units in which curvatures are alike, where there are any."""
+    """Return a preconditioner, None if plain coordinates are used."""
     if objective.weighting.has_levels:
         if objective.penalty is None:
             return None
@@ -79,24 +79,24 @@ def units_of(objective: Objective, weights: Floats, box: Box) -> Units | None:
 
 
 def choose_units(objective: Objective, weights: Floats) -> Metric | CoupledUnits:
-    """Couple weights where that costs less than the passes over rows that it saves.
+    """Couple weights if that costs less than the passes over rows that it saves.
 
-    It must not take much memory either, whatever the number of rows.
+    Its memory is bounded too, whatever the number of rows.
     """
     evidence, k = objective.evidence, objective.evidence.n_classes
-    n_apart = objective.size - 1 - len(evidence.basis.owners)
+    n_effective = objective.size - 1 - len(evidence.basis.owners)
     n_cells = objective.n_rows * evidence.n_features * (k - 1)
-    is_small = _BYTES_PER_COUPLING * n_apart**2 <= _MAX_BYTES
-    if is_small and n_apart**3 <= _CUBES_PER_CELL * n_cells:
+    is_small = _BYTES_PER_COUPLING * n_effective**2 <= _MAX_BYTES
+    if is_small and n_effective**3 <= _MAX_CUBES_PER_CELL * n_cells:
         return CoupledUnits(objective, weights)
     return single_units(objective, weights)
 
 
 def single_units(objective: Objective, weights: Floats) -> Metric:
-    r"""Return a unit for every weight: :math:`1 / \sqrt{2 \lambda_k + s H_{kk}}`.
+    r"""Return a diagonal preconditioner: :math:`1 / \sqrt{2 \lambda_k + s H_{kk}}`.
 
-    The penalty is what differs by powers of ten from level to level; in these units it
-    does not. They cost one pass over some rows, and nothing at each step.
+    The penalty differs by powers of ten from level to level; after this scaling it does
+    not. It costs one pass over some rows, and nothing at each step.
     """
     assert objective.penalty is not None
     sample = objective.sample(min(_MAX_ROWS, objective.rows.n_rows))
@@ -106,51 +106,54 @@ def single_units(objective: Objective, weights: Floats) -> Metric:
     # Couplings are left out; shared weights are rough.
     diagonal = objective.weighting.diagonal(by_effect, objective.evidence)
     ridge = objective.penalty.curvature(len(weights))
-    return Metric(ridge + _SHARE * diagonal, np.empty((len(weights), 0)))
+    return Metric(ridge + _DIAGONAL_SHARE * diagonal, np.empty((len(weights), 0)))
 
 
 def _even_shares(sample: Sample, weights: Floats) -> Floats:
-    """Return shares of the classes in the rows of a sample, drawn together a little."""
+    """Return posteriors of a sample, mixed with a small share of uniform ones."""
     share = softmax(sample.scores(weights))
-    return (1.0 - _EVEN) * share + _EVEN / share.shape[1]
+    return (1.0 - _UNIFORM_SHARE) * share + _UNIFORM_SHARE / share.shape[1]
 
 
 class CoupledUnits:
-    r"""All couplings of weights: :math:`x = L^{-\top} y` with :math:`L L^\top = s H`.
+    r"""A preconditioner that couples all weights.
 
-    H is the Hessian from some rows for each weight. What an intercept or an effect adds
-    to all classes alike changes no posterior and stays zero: it has no unit.
+    It is :math:`x = L^{-\top} y` with the Cholesky factor :math:`L L^\top = s H`.
+    H is the Hessian from a sample of rows. What an intercept or an effect adds to all
+    classes alike changes no posterior and stays zero: it has no coordinate.
     """
 
     def __init__(self, objective: Objective, weights: Floats) -> None:
         assert isinstance(objective.weighting, HierarchicalWeighting)
         assert objective.penalty is not None
         self._evidence, self._weighting = objective.evidence, objective.weighting
-        self._apart = contrasts(objective.evidence.n_classes)
-        ridge = self._reduced(objective.penalty.curvature(len(weights)), self._apart**2)
-        n_rows = _ROWS_PER_WEIGHT * len(ridge) // self._apart.shape[1]
-        sample = objective.sample(max(n_rows, _LEAST_ROWS))
-        hessian = _hessian(sample, self._evidence, self._apart, weights)
+        self._contrasts = contrasts(objective.evidence.n_classes)
+        ridge = self._reduced(
+            objective.penalty.curvature(len(weights)), self._contrasts**2
+        )
+        n_rows = _ROWS_PER_WEIGHT * len(ridge) // self._contrasts.shape[1]
+        sample = objective.sample(max(n_rows, _MIN_ROWS))
+        hessian = _hessian(sample, self._evidence, self._contrasts, weights)
         diagonal = np.einsum("ii->i", hessian)
         diagonal += ridge + _ROUNDING * (diagonal + diagonal.mean())
         hessian *= _COUPLED_SHARE
         self._factor = cholesky(hessian, lower=True, overwrite_a=True)
 
     def weights(self, y: Floats) -> Floats:
-        """Turn a vector in these units into weights."""
+        """Turn scaled coordinates into weights."""
         x = dtrsv(self._factor, y, lower=1, trans=1)
-        m, k = self._apart.shape[1], self._evidence.n_classes
+        m, k = self._contrasts.shape[1], self._evidence.n_classes
         end = m + 1 + (1 + k) * self._evidence.n_features
-        by_value = x[end:].reshape(-1, m) @ self._apart.T
-        return np.concatenate([self._apart @ x[:m], x[m:end], by_value.ravel()])
+        by_value = x[end:].reshape(-1, m) @ self._contrasts.T
+        return np.concatenate([self._contrasts @ x[:m], x[m:end], by_value.ravel()])
 
     def vector(self, weights: Floats) -> Floats:
-        """Turn weights into a vector in these units."""
-        return np.asarray(self._reduced(weights, self._apart) @ self._factor)
+        """Turn weights into scaled coordinates."""
+        return np.asarray(self._reduced(weights, self._contrasts) @ self._factor)
 
     def gradient(self, gradient: Floats) -> Floats:
-        """Turn a gradient by weights into one in these units."""
-        reduced = self._reduced(gradient, self._apart)
+        """Turn a gradient by weights into one by scaled coordinates."""
+        reduced = self._reduced(gradient, self._contrasts)
         return np.asarray(dtrsv(self._factor, reduced, lower=1))
 
     def _reduced(self, weights: Floats, by: Floats) -> Floats:
@@ -183,8 +186,8 @@ def _hessian(
     share = _even_shares(sample, weights)
     u, entries, cells = sample.row_weights(), sample.entries(), sample.table_rows()
     out: _Singles | None = None
-    for first in range(0, sample.n_rows, _ROWS_AT_ONCE):
-        rows = slice(first, first + _ROWS_AT_ONCE)
+    for first in range(0, sample.n_rows, _BLOCK_ROWS):
+        rows = slice(first, first + _BLOCK_ROWS)
         gradients = _Gradients(entries[..., rows], cells[rows], evidence, apart)
         if out is None:
             shape = gradients.n_weights, gradients.n_weights
@@ -218,7 +221,7 @@ class _Gradients:
     def __init__(
         self, entries: Floats, cells: Ints, evidence: LogProbs, apart: Floats
     ) -> None:
-        self._entries, self._apart = entries, apart
+        self._entries, self._contrasts = entries, apart
         self._centers = evidence.centers
         starts = cells.shape[1] * np.arange(len(cells) + 1)
         is_there = csr_array(
@@ -232,14 +235,14 @@ class _Gradients:
 
     def of_class(self, c: int) -> _Singles:
         """Gradients of the scores of one class, shape (s, p)."""
-        entries, (k, m) = _single(self._entries[c].T), self._apart.shape
+        entries, (k, m) = _single(self._entries[c].T), self._contrasts.shape
         out = np.zeros((len(entries), self.n_weights), dtype=np.float32)
-        out[:, :m] = self._apart[c]
+        out[:, :m] = self._contrasts[c]
         out[:, m] = entries @ _single(self._centers)
         first = m + 1 + entries.shape[1]
         out[:, m + 1 : first] = entries
         out[:, first + c : self._end : k] = entries
-        for i, amount in enumerate(_single(self._apart[c])):
+        for i, amount in enumerate(_single(self._contrasts[c])):
             out[:, self._end + i :: m] = amount * self._by_value
         return out
 
@@ -260,7 +263,7 @@ def rough_hessian(objective: Objective) -> Metric | None:
        + M \tfrac1K \bigl(I - \tfrac1K 1 1^\top\bigr) M^\top,
        \quad M = (\mathrm{E}\, s_1, \dots, \mathrm{E}\, s_K)
 
-    times the rows. None where that would be large, or is not finite.
+    times the rows. None if that would be large, or is not finite.
     """
     weighting, k = objective.weighting, objective.evidence.n_classes
     halves: tuple[Weighting, ...] = (weighting,)
@@ -297,11 +300,11 @@ def _half(
         [weighting.pullback(_of_class(first, c), evidence) for c in range(k)], axis=1
     ) / np.sqrt(total)
     own = weighting.pullback(second, squared) - (means**2).sum(axis=1)
-    own = np.maximum(own, 0.0) + _LEAST_SHARE * max(float(own.mean()), 1e-300)
+    own = np.maximum(own, 0.0) + _MIN_CURVATURE_SHARE * max(float(own.mean()), 1e-300)
     return own, means @ contrasts(k) / np.sqrt(1.0 - 1.0 / k)
 
 
 def _of_class(effect: Effect, c: int) -> Effect:
-    """Return what one class has of an effect."""
+    """Restrict an effect to one class."""
     only = np.arange(len(effect.base)) == c
     return Effect(effect.base * only, effect.table * only, effect.multipliers * only)

@@ -1,7 +1,7 @@
 r"""Rows drawn by their content, from chunks of any size and in any order.
 
 Equal rows have the same key, a hash of cells, class and weight. Names and positions of
-columns and classes are not in it: columns with the same values are told apart by how
+columns and classes are not in it: columns with the same values are distinguished by how
 often they have each, and classes by their size and counts. A key that occurs :math:`m`
 times is drawn at the times :math:`G_1 < G_2 < \dots` of a Poisson process that starts
 from the key, divided by :math:`m`; the earliest draws win. So rows that occur once are
@@ -32,33 +32,32 @@ from steelyard.table.schema import FeatureSchema
 Keys = NDArray[np.uint64]
 
 # Counters in each of the two rows of a sketch.
-_SKETCH = 1 << 21
+_SKETCH_SIZE = 1 << 21
 
-# Up to so many rows every key is counted; above, keys are hashed again for each pass.
-_COUNTED = 1 << 21
+# Up to this number of rows every key is counted; above, each pass hashes rows again.
+_MAX_COUNTED_ROWS = 1 << 21
 
-# Counts are compared as whole numbers of such parts of their total.
-_PARTS = 1e9
+# Counts are compared as integers, as multiples of their total over this.
+_COUNT_RESOLUTION = 1e9
 
 
-def sample_rows(training: TrainingSet, most: int, rng: np.random.RandomState) -> Ints:
-    """Draw rows without looking at their order, all if there are no more.
+def sample_rows(training: TrainingSet, limit: int, rng: np.random.RandomState) -> Ints:
+    """Draw at most ``limit`` rows, independently of their order.
 
-    Whatever the order of the table, equal rows are drawn as often; of those the ones
-    drawn lie at equal distances. Parts of the rows are looked at where they are, and
-    are in the order of the table.
+    Whatever the order of the table, as many of a set of equal rows are drawn, at equal
+    distances. Partitions are read where they are, in the order of the table.
     """
     n_rows, place, sketch = training.n_rows, training.place, None
-    if n_rows <= most:
+    if n_rows <= limit:
         return np.arange(n_rows)
     row_hash = RowHash.of(training.given_counts, drawing_seed(rng))
-    if n_rows > _COUNTED:
+    if n_rows > _MAX_COUNTED_ROWS:
         sketching = partial(_sketch_part, row_hash=row_hash)
         sketch = place.sum(training, sketching, is_exact=True)
-    drawn, share = None, expected_share(n_rows, most)
+    drawn, share = None, expected_share(n_rows, limit)
     while drawn is None:
         count = partial(_count_part, row_hash=row_hash, share=share, sketch=sketch)
-        drawn = place.sum(training, count, is_exact=True).drawn(most)
+        drawn = place.sum(training, count, is_exact=True).drawn(limit)
         share = 2 * share
     find = partial(_find_part, row_hash=row_hash, drawn=drawn)
     found = place.each(training, find)
@@ -123,7 +122,7 @@ def expected_share(n_rows: int, most: int) -> float:
 
 @dataclass(frozen=True)
 class RowHash:
-    """Keys of rows by what they hold, whatever columns and classes are called."""
+    """Keys of rows by content, whatever the names of columns and classes."""
 
     seed: np.uint64
     by_code: Keys
@@ -133,11 +132,11 @@ class RowHash:
 
     @classmethod
     def of(cls, counts: Counts, seed: np.uint64) -> RowHash:
-        """Tell columns and classes of a table apart by its counts."""
+        """Distinguish columns and classes of a table by its counts."""
         schema, total = counts.schema, counts.total
         # Sums of weights that are not whole depend on the order of rows, a little.
         shares, sizes = (
-            np.rint(_PARTS * own / total).astype(np.int64)
+            np.rint(_COUNT_RESOLUTION * own / total).astype(np.int64)
             for own in (counts.by_code, counts.by_class)
         )
         cells = [code_hashes(feature) for feature in schema.features]
@@ -212,7 +211,7 @@ class RowSketch:
     """How often each key occurs, at most; sketches of parts of the rows add up."""
 
     def __init__(self) -> None:
-        self._table = np.zeros((2, _SKETCH), dtype=np.uint32)
+        self._table = np.zeros((2, _SKETCH_SIZE), dtype=np.uint32)
 
     def add(self, keys: Keys) -> None:
         """Count the rows of a chunk."""
@@ -267,7 +266,7 @@ class RowCounts:
         return out
 
     def drawn(self, most: int) -> DrawnRows | None:
-        """Return which rows are drawn, None if the share was too small for it."""
+        """Return the rows that are drawn, None if the share was too small."""
         keys, counts = self._merge()
         active, arrival = np.arange(len(keys)), np.zeros(len(keys))
         drawn, times, turn = [], [], 0
@@ -311,7 +310,7 @@ class DrawnRows:
 
     @classmethod
     def spread(cls, keys: Keys, counts: Ints, n_drawn: Ints) -> DrawnRows:
-        """Draw so many rows of each key, at equal distances."""
+        """Draw ``n_drawn`` rows of each key, at equal distances."""
         key = np.repeat(np.arange(len(keys)), n_drawn)
         turn = np.arange(len(key)) - np.repeat(np.cumsum(n_drawn) - n_drawn, n_drawn)
         number = (2 * turn + 1) * counts[key] // (2 * n_drawn[key])

@@ -1,4 +1,8 @@
-"""Strengths of a hierarchy of weights, and its pairs, chosen by cross-validation."""
+"""Search for hyperparameters: regularisation strengths λ, and interactions.
+
+Candidates are compared by the log-loss of held-out rows, each with the best so far:
+main effects along a grid, steps of MDL bins, then lists of interactions.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +20,8 @@ from steelyard.fitting.default.folds import HeldOutFolds, Judgement
 from steelyard.fitting.default.interactions import (
     ColumnPair,
     FoldFit,
-    PairScores,
-    RankedPairs,
+    InteractionScores,
+    RankedInteractions,
     score_columns,
 )
 from steelyard.fitting.recipe import Recipe
@@ -26,18 +30,18 @@ from steelyard.weighting import HierarchicalWeighting
 
 @dataclass(frozen=True)
 class Strengths:
-    """How strongly each level of weights is drawn towards the one above it."""
+    """Regularisation strengths λ: the factors of the ridge of each level of weights."""
 
     shared: float
     by_class: float
     by_value: float
     by_pair: float = 2.5
     intervals: float = 1.0
-    """Factor on the first three for coarse bins beside finer ones, which make steps."""
+    """Factor on the first three for the steps of coarse bins of a column with finer."""
 
     @classmethod
     def of(cls, value: Any) -> Strengths:
-        """Return strengths; of three numbers the last holds for pairs too."""
+        """Return strengths; the last of three numbers is that of interactions too."""
         if isinstance(value, Strengths):
             return value
         shared, by_class, by_value = map(float, value)
@@ -60,72 +64,72 @@ GRID = (
     Strengths(0.5, 2.5, 0.5),
     Strengths(0.5, 1.0, 0.15),
 )
-_MIDDLE = 2
+_GRID_MIDDLE = 2
 
-# How many times more strongly coarse bins are held where steps do not pay.
-_NO_STEPS = 30.0
+# Factor on the strengths of coarse bins if steps do not reduce the log-loss.
+_STEP_FACTOR = 30.0
 
-# Strengths of pairs that are tried: of those that promise something alone, from strong
-# to weak until they get worse, and of all, since some only tell together.
+# Strengths of interactions: of those with a positive score, from strong to weak until
+# the log-loss rises, and of the longest list, as some only matter together.
 _BY_PAIR = (40.0, 10.0, 2.5, 0.6, 0.15)
-_OPEN = (0.1, 0.02)
+_WEAK_BY_PAIR = (0.1, 0.02)
 
-# Pairs of a model, by column and in all: of those that promise something alone, and of
-# those that may together.
-_MAX_PAIRS_PER_COLUMN, _MAX_PAIRS = 2, 30
-_MORE_PAIRS_PER_COLUMN, _MORE_PAIRS = 3, 60
+# Limits of interactions, by column and in total: of those with a positive score, and
+# of the longest list.
+_MAX_PER_COLUMN, _MAX_INTERACTIONS = 2, 30
+_MAX_LONG_PER_COLUMN, _MAX_LONG = 3, 60
 
-# Pairs with scores of so many times the noise are tried by themselves first.
-_SURE = 3.0
+# Interactions whose score is at least this multiple of the noise are tried first.
+_SIGNIFICANT_SCORE = 3.0
 
 # Standard errors, and log-loss, that the longest list must gain: it is tried several
-# times, and nobody reads sixty pairs for next to nothing.
-_LEAST_GAIN_OF_MORE = (2.0, 1e-3)
+# times, and sixty interactions are hard to read.
+_MIN_GAIN_OF_LONG = (2.0, 1e-3)
 
-# Standard errors from the best at which the share of strengths has fallen to .6. With
-# one, which rows are together in a fold decided more than the rows themselves.
-_ERRORS_OF_SHARE = 2.0
+# Standard errors from the best at which the share of a candidate in the mean is .6.
+# With one, the fold assignment decided more than the rows.
+_SHARE_ERRORS = 2.0
 
-# Differences of log-loss that are rounding, not more.
-_NO_GAP = 1e-6
+# Differences of log-loss up to this are rounding.
+_ROUNDING = 1e-6
 
-# What is worse than the best by so many standard errors on some folds, of at least so
-# many rows, is not fitted in the others (O. Maron, A. W. Moore (1994), "Hoeffding
-# races").
-_GIVEN_UP, _LEAST_ROWS = 2.0, 100
+# A candidate that is worse than the best by this number of standard errors on some
+# folds, with at least this number of rows, is not fitted in the others (O. Maron,
+# A. W. Moore (1994), "Hoeffding races").
+_RACE_ERRORS, _MIN_RACE_ROWS = 2.0, 100
 
 _Judged = tuple[Strengths, Judgement]
 
 
 class ShapeLosses(NamedTuple):
-    """What shapes of curves cost on held-out rows."""
+    """Log-loss of held-out rows without and with constraints."""
 
     free: float
     shaped: float
     standard_error: float
-    """That of the difference."""
+    """Standard error of the difference."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Strengths, the scale of posteriors and pairs of columns."""
+    """The hyperparameters: strengths, scale of posteriors and interactions."""
 
     strengths: Strengths
     scale: float = 1.0
     pairs: list[ColumnPair] = field(default_factory=list)
     path: list[dict[str, float]] = field(default_factory=list)
-    """Records of all that was compared."""
+    """Records of all candidates."""
 
     held_out: tuple[Floats, Floats] | None = None
-    """Posteriors of all rows while they were held out, and weights of the rows."""
+    """Posteriors of all rows when held out, and weights of the rows."""
 
     shape_losses: ShapeLosses | None = None
-    """Log-loss without and with shapes, and the standard error of the difference."""
+    """Log-loss without and with constraints."""
 
     def of_more_rows(self, share: float) -> Choice:
         """Return the choice for a table of which a share of the rows was compared.
 
-        What a model of some rows is too sure of, one of more rows is less.
+        A model of more rows is less overconfident: its scale is nearer to one.
         """
         held_out = self.held_out if share == 1.0 else None
         return replace(self, scale=self.scale**share, held_out=held_out)
@@ -138,11 +142,11 @@ def choose(
     pairs: str | int | list[ColumnPair] | None,
     excluded: Collection[int] = (),
 ) -> Choice:
-    """Choose strengths by cross-validated log-loss, and whether pairs pay.
+    """Choose strengths and interactions by cross-validated log-loss.
 
     Everything is learned from scratch in each fold: counts, instance weights, weights,
-    and the ranking of pairs, which ``excluded`` columns have no part in. Shapes of
-    curves come last, with a scale of their own.
+    and the ranking of interactions, which ``excluded`` columns are not in. Constraints
+    come last, with a separate scale.
     """
     if not held.folds:
         path = [{**_named(entry), "log_loss": np.nan, "scale": 1.0} for entry in grid]
@@ -151,18 +155,18 @@ def choose(
     search = _StrengthSearch(replace(recipe, constraints=None), held, excluded)
     search.main_effects(grid)
     if isinstance(pairs, list):
-        search.pairs(RankedPairs([pairs] * len(held.folds), pairs), least_gain=None)
+        search.add(RankedInteractions([pairs] * len(held.folds), pairs), min_gain=None)
     elif pairs == "auto":
-        search.promising_pairs()
+        search.interactions()
     elif pairs:
-        search.pairs(search.scores().best(int(pairs), -np.inf), least_gain=None)
+        search.add(search.scores().best(int(pairs), -np.inf), min_gain=None)
     if recipe.constraints:
         search.shapes(recipe.constraints)
     return search.choice
 
 
 class _StrengthSearch:
-    """What is compared, one after the other, each with the best so far."""
+    """A greedy search: each candidate is compared with the best so far."""
 
     def __init__(
         self, recipe: Recipe, held: HeldOutFolds, excluded: Collection[int] = ()
@@ -171,24 +175,24 @@ class _StrengthSearch:
         self._fits = list(run(partial(FoldFit, recipe), held.folds, self._threads))
         self._best_fits, self._excluded = self._fits, excluded
         self._shape_losses: ShapeLosses | None = None
-        self._pairs: list[ColumnPair] = []
+        self._interactions: list[ColumnPair] = []
         self._path: list[dict[str, float]] = []
         self._best: _Judged
-        self._most = len(GRID) + 1 + len(_BY_PAIR) + len(_OPEN) + 1
-        """About how many are compared at most, for who waits."""
+        self._max_candidates = len(GRID) + 1 + len(_BY_PAIR) + len(_WEAK_BY_PAIR) + 1
+        """Approximate number of candidates, for the progress bar."""
 
     @property
     def choice(self) -> Choice:
-        """What is best."""
+        """The best candidate."""
         entry, judgement = self._best
         held_out = judgement.posteriors(), judgement.weights
         return Choice(
-            *(entry, judgement.scale, self._pairs, self._path, held_out),
+            *(entry, judgement.scale, self._interactions, self._path, held_out),
             self._shape_losses,
         )
 
     def shapes(self, constraints: Any) -> None:
-        """Fit what is best again with shapes of curves."""
+        """Fit the best candidate again under constraints."""
         (entry, free), classes = self._best, self._held.training.classes
         fits = [fit.shaped(constraints, classes) for fit in self._best_fits]
         self._best = entry, shaped = self._walk(fits, (entry,))[0]
@@ -196,106 +200,108 @@ class _StrengthSearch:
         self._shape_losses = ShapeLosses(free.log_loss, shaped.log_loss, error)
 
     def main_effects(self, grid: tuple[Strengths, ...]) -> None:
-        """Walk along the grid, its own default both ways from the middle.
+        """Walk along the grid; the default grid both ways from the middle.
 
-        Coarse bins, which make steps, are held back unless they pay. What is about as
-        good as the best has a share in the strengths, which are then the mean, whether
-        or not a single one did better on these folds: that would be luck again.
+        Steps of coarse bins are penalised more unless they reduce the log-loss. The
+        result is a geometric mean of the candidates by how near they are to the best:
+        a single winner would depend more on the fold assignment.
         """
-        first = _MIDDLE if grid == GRID else 0
+        first = _GRID_MIDDLE if grid == GRID else 0
         judged = self._walk(self._fits, grid[first:])
         if judged[0] is _best(judged):
             judged = self._walk(self._fits, grid[:first][::-1], judged)
         steps = [_best(judged)]
         if self._held.training.schema.is_coarser.any():
-            without = replace(steps[0][0], intervals=_NO_STEPS)
+            without = replace(steps[0][0], intervals=_STEP_FACTOR)
             steps = self._walk(self._fits, (without,), steps)
         self._best = _best(steps)
         mean = replace(_average(judged), intervals=_average(steps).intervals)
         if mean != self._best[0]:
             self._best = self._walk(self._fits, (mean,))[0]
 
-    def promising_pairs(self) -> None:
-        """Join pairs that surely tell something, that may alone, that may together.
+    def interactions(self) -> None:
+        """Try three lists of interactions, each longer than the one before.
 
-        The longer a list, the more of its pairs are noise on a table of many columns.
-        They are ranked by all deals of the rows, and compared on the first ones.
+        These are significant ones, those with a positive score, and those that may
+        matter together. The longer the list, the more of it is noise on a wide table.
+        They are ranked on all fold assignments, and compared on the first ones.
         """
         scores, n = self.scores(), self._held.training.schema.n_columns
         whole = self._held, self._fits, self._best
-        self._held = self._held.first_deals()
+        self._held = self._held.first_assignments()
         self._fits = self._best_fits = self._fits[: len(self._held.folds)]
         some = self._best[1].log_proba[: len(self._held.rows)]
         self._best = self._best[0], self._held.judge(some)
         scores = scores.of_folds(len(self._fits))
-        most = min(_MAX_PAIRS_PER_COLUMN * n, _MAX_PAIRS)
-        sure, likely = scores.best(most, _SURE), scores.best(most)
+        most = min(_MAX_PER_COLUMN * n, _MAX_INTERACTIONS)
+        sure, likely = scores.best(most, _SIGNIFICANT_SCORE), scores.best(most)
         for ranked in (sure, likely) if sure != likely else (sure,):
-            self.pairs(ranked)
-        more = scores.best(min(_MORE_PAIRS_PER_COLUMN * n, _MORE_PAIRS), -np.inf)
-        again = {self._best[0].by_pair} if self._pairs else set()
-        tried = tuple(sorted({*again, *_OPEN}, reverse=True))
-        self._try(self._joined(more), more, tried, _LEAST_GAIN_OF_MORE)
-        if not self._pairs:
+            self.add(ranked)
+        more = scores.best(min(_MAX_LONG_PER_COLUMN * n, _MAX_LONG), -np.inf)
+        again = {self._best[0].by_pair} if self._interactions else set()
+        tried = tuple(sorted({*again, *_WEAK_BY_PAIR}, reverse=True))
+        self._try(self._joined(more), more, tried, _MIN_GAIN_OF_LONG)
+        if not self._interactions:
             self._held, self._fits, self._best = whole
             self._best_fits = self._fits
 
-    def pairs(
+    def add(
         self,
-        ranked: RankedPairs,
-        least_gain: tuple[float, float] | None = (1.0, 0.0),
+        ranked: RankedInteractions,
+        min_gain: tuple[float, float] | None = (1.0, 0.0),
     ) -> None:
-        """Join pairs where they gain that, as `is_better` says; None: in any case."""
-        self._try(self._joined(ranked), ranked, _BY_PAIR, least_gain)
+        """Add interactions if they gain enough, see `is_better`; None: in any case."""
+        self._try(self._joined(ranked), ranked, _BY_PAIR, min_gain)
 
-    def _joined(self, ranked: RankedPairs) -> list[FoldFit]:
-        """Return the fits of main effects with pairs."""
+    def _joined(self, ranked: RankedInteractions) -> list[FoldFit]:
+        """Return the fits of main effects with interactions."""
         of_folds = zip(self._fits, ranked.by_fold, strict=True)
-        return [fit.with_pairs(pairs) for fit, pairs in of_folds]
+        return [fit.with_interactions(pairs) for fit, pairs in of_folds]
 
     def _try(
         self,
         fits: list[FoldFit],
-        ranked: RankedPairs,
+        ranked: RankedInteractions,
         tried: tuple[float, ...],
-        least_gain: tuple[float, float] | None,
+        min_gain: tuple[float, float] | None,
     ) -> None:
-        """Take pairs, held by the best of some strengths, if they gain enough."""
+        """Add interactions, at the best of some strengths, if they gain enough."""
         if not ranked.overall:
             return
-        entries = tuple(replace(self._best[0], by_pair=own) for own in tried)
-        rival = None if least_gain is None else self._best[1]
-        judged = self._walk(fits, entries, has_pairs=True, rival=rival)
+        entries = tuple(replace(self._best[0], by_pair=strength) for strength in tried)
+        rival = None if min_gain is None else self._best[1]
+        judged = self._walk(fits, entries, has_interactions=True, rival=rival)
         if not judged:
             return
-        found = _best(judged)
-        if least_gain is None or found[1].is_better(self._best[1], *least_gain):
-            self._best, self._pairs = found, ranked.overall
+        candidate = _best(judged)
+        if min_gain is None or candidate[1].is_better(self._best[1], *min_gain):
+            self._best, self._interactions = candidate, ranked.overall
             self._best_fits = fits
 
-    def scores(self) -> PairScores:
-        """Score pairs by the residuals of what is best."""
+    def scores(self) -> InteractionScores:
+        """Score interactions by the residuals of the best candidate."""
         held, share = self._held, self._best[1].posteriors()
         rows = replace(held.training.take(held.rows), sample_weight=held.weights)
         # Residuals of a row with a factor of 2 would have four times the variance.
         factors = held.factors / held.factors.max()
-        u, residual = (held.n_deals * held.weights * factors)[:, None], -share
+        u, residual = (held.n_assignments * held.weights * factors)[:, None], -share
         residual[np.arange(len(share)), held.labels] += 1.0
         curvature = u * share * (1.0 - share)
-        deals = held.by_deal()
-        return score_columns(rows, u * residual, curvature, deals, self._excluded)
+        assignments = held.by_assignment()
+        return score_columns(rows, u * residual, curvature, assignments, self._excluded)
 
     def _walk(
         self,
         fits: list[FoldFit],
         grid: tuple[Strengths, ...],
         judged: Sequence[_Judged] = (),
-        has_pairs: bool = False,
+        has_interactions: bool = False,
         rival: Judgement | None = None,
     ) -> list[_Judged]:
-        """Fit strengths in each fold, one after the other, until they get worse.
+        """Fit one candidate after the other in each fold, until the log-loss rises.
 
-        What is surely worse than a rival, or than the best so far, is given up.
+        A candidate that is significantly worse than a rival, or than the best so far,
+        is abandoned after some folds.
         """
         out = list(judged)
         for entry in grid:
@@ -304,22 +310,23 @@ class _StrengthSearch:
                 key=lambda own: own.log_loss,
                 default=None,
             )
-            # Strengths of main effects have a share in the mean for longer.
-            errors = _GIVEN_UP * (1.0 if has_pairs else _ERRORS_OF_SHARE)
+            # Candidates of main effects are in the mean, and so are abandoned later.
+            errors = _RACE_ERRORS * (1.0 if has_interactions else _SHARE_ERRORS)
             judgement, is_whole = self._judged(fits, entry, best, errors)
-            by_pair = {"by_pair": entry.by_pair} if has_pairs else {}
+            by_pair = {"by_pair": entry.by_pair} if has_interactions else {}
             record = judgement.record()
             if is_whole:
                 out.append((entry, judgement))
             else:
-                # On the rows looked at, the difference from the best is what counts.
+                # On some rows only the difference from the best is comparable.
                 assert best is not None
                 record["log_loss"] += best.log_loss - judgement.beside(best).log_loss
             self._path.append({**_named(entry), **by_pair, **record})
             if progress.current is not None:
                 least = min(own["log_loss"] for own in self._path)
-                told = f"log-loss of held-out rows {least:.4f}"
-                progress.current.step(told, max(self._most, len(self._path)) + 1)
+                shown = f"log-loss of held-out rows {least:.4f}"
+                n_steps = max(self._max_candidates, len(self._path)) + 1
+                progress.current.step(shown, n_steps)
             if not is_whole or _best(out)[1].is_better(judgement):
                 break
         return out
@@ -331,7 +338,7 @@ class _StrengthSearch:
         best: Judgement | None,
         errors: float,
     ) -> tuple[Judgement, bool]:
-        """Fit strengths in some folds after the other; say whether in all."""
+        """Fit a candidate in more and more folds; return whether in all."""
         one = partial(FoldFit.posteriors, entry=entry)
         posteriors: list[Floats] = []
         for stop in _stages([len(fold.rows) for fold in self._held.folds]):
@@ -345,14 +352,14 @@ class _StrengthSearch:
 
 
 def _stages(sizes: list[int]) -> list[int]:
-    """Say after how many folds what is compared may be given up."""
-    enough = 1 + int(np.searchsorted(np.cumsum(sizes), _LEAST_ROWS))
+    """Return the numbers of folds after which a candidate may be abandoned."""
+    enough = 1 + int(np.searchsorted(np.cumsum(sizes), _MIN_RACE_ROWS))
     first = max(enough, len(sizes) // 5)
     return sorted({min(n, len(sizes)) for n in (first, 3 * first, len(sizes))})
 
 
 def _named(entry: Strengths) -> dict[str, float]:
-    """Return the strengths of main effects by name."""
+    """Return the regularisation strengths of main effects by name."""
     named = asdict(entry)
     del named["by_pair"]
     return named
@@ -363,7 +370,7 @@ def _best(judged: Sequence[_Judged]) -> _Judged:
 
 
 def _average(judged: Sequence[_Judged]) -> Strengths:
-    r"""Return the geometric mean of strengths by how well they did, to two digits.
+    r"""Return the weighted geometric mean of strengths, to two digits.
 
     The share of each is :math:`\exp(-\tfrac12 (d / 2 s)^2)`, with the difference d of
     its log-loss from the best, and the standard error s of that.
@@ -371,7 +378,7 @@ def _average(judged: Sequence[_Judged]) -> Strengths:
     best = _best(judged)[1]
     gaps = [
         (own.log_loss - best.log_loss)
-        / max(_ERRORS_OF_SHARE * own.standard_error(best), _NO_GAP)
+        / max(_SHARE_ERRORS * own.standard_error(best), _ROUNDING)
         for _, own in judged
     ]
     share = np.exp(-0.5 * np.square(gaps))

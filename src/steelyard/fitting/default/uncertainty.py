@@ -1,20 +1,20 @@
-r"""How uncertain a fitted hierarchy of weights leaves the log-odds of each class.
+r"""Posterior variance of the log-odds of each class, given a fitted hierarchy.
 
-Log-odds of a class against the others are a penalised logistic regression of their own,
-with the prior deviations of the hierarchy. A column that is centred tells next to
-nothing of the others, so each is by itself. In units of the prior deviations, with its
-centred design A and :math:`H = \mathrm{diag}(u\, p_c (1 - p_c))`, the components of
-:math:`A^T H A`, with eigenvalues g, are estimated as :math:`g / (1 + g)` of what they
-are, with noise. Where they have the variance t, an estimate is off by
+Log-odds of a class against the others are a penalised logistic regression, with the
+prior deviations of the hierarchy. Centred columns are nearly independent, so each is
+treated separately. In units of the prior deviations, with its centred design A and
+:math:`H = \mathrm{diag}(u\, p_c (1 - p_c))`, the components of :math:`A^T H A`, with
+eigenvalues g, are estimated as :math:`g / (1 + g)` of their
+value, plus noise. If their prior variance is t, the mean squared error is
 
 .. math:: (g + t) / (1 + g)^2
 
-on average of squares; with t = 1, as strengths assume, that is Laplace's approximation,
-:math:`1 / (1 + g)`. What was found of each component tells its t. What columns share of
-their information is taken off on average, by a system in the weights of all. A file
-keeps a variance of each code (`Uncertainty`). That has three further parts: the noise
-of evidence, which comes from counts of the same rows; steps of single bins, which
-smooth curves leave out; and what goes on within bins and beyond (`within_bins`).
+with t = 1, as the regularisation strengths assume, that is Laplace's approximation,
+:math:`1 / (1 + g)`. The estimate of each component determines its t. Information that
+columns share is taken off on average, by a system in the weights of all. A file keeps a
+variance of each code (`Uncertainty`). That has three further terms: the noise of
+evidence, which comes from counts of the same rows; steps of single bins, which smooth
+curves leave out; and slopes within bins and beyond the data (`within_bins`).
 """
 
 from __future__ import annotations
@@ -35,55 +35,55 @@ from steelyard.proba.basis import closeness
 from steelyard.table.schema import FeatureSchema, TableSchema
 from steelyard.weighting import HierarchicalWeighting
 
-# Share of the variance of a curve that its basis leaves out, as `proba/basis`
-# does: steps of single bins. It falls with rows beyond some: strengths that many rows
-# have chosen tell how rough curves are.
+# Share of the variance of a curve that its basis (`proba/basis`) leaves out: steps of
+# single bins. It falls with rows beyond some: strengths chosen on many rows reflect how
+# rough curves are.
 _LEFT_OUT, _FEW_ROWS = 0.05, 200
 
-# Least variance of a component, in that which strengths assume.
-_LEAST_VARIANCE = 0.1
+# Smallest prior variance of a component, as a multiple of what strengths assume.
+_MIN_VARIANCE = 0.1
 
 # Bins of a column that evidence is taken to be counted in, and what is added to counts:
-# it is an average over several resolutions.
+# it is an average over several length scales.
 _BINS_OF_EVIDENCE, _ADDED = 10, 0.5
 
 # How often curvatures are averaged over uncertain log-odds.
-_TURNS = 2
+_MAX_AVERAGINGS = 2
 
 # Products that are made for a system in the weights of all columns, and classes that
 # have one.
-_WORK, _CLASSES_OF_ALL = 2e8, 3
+_MAX_PRODUCTS, _MAX_SYSTEMS = 2e8, 3
 
-# Classes that are looked at together, in numbers by code.
-_AT_ONCE = 1e6
+# Classes that are computed together, in numbers by code.
+_MAX_NUMBERS = 1e6
 
-# Bits of the numbers that are kept, beside sign and exponent.
-_BITS = 4
+# Bits of the stored numbers, beside sign and exponent.
+_MANTISSA_BITS = 4
 
-# Cells of the rows that curvatures are taken from, and rows at least.
-_CELLS, _LEAST_ROWS = 4e5, 1_000
+# Cells of the sample that curvatures are computed from, and its smallest size.
+_MAX_CELLS, _MIN_ROWS = 4e5, 1_000
 
-# Strengths below are as good as none, and still numbers to compute with.
-_LEAST_STRENGTH = 1e-3
+# Smaller strengths are raised to this, so that deviations stay finite.
+_MIN_STRENGTH = 1e-3
 
-# Weights of a column up to which they are coupled; categories beyond are not.
-_MOST_COUPLED = 200
+# Columns of more weights are treated as diagonal: categories.
+_MAX_COUPLED_WEIGHTS = 200
 
-# Rows for each weight beyond which columns share next to nothing.
-_ROWS_OF_A_WEIGHT = 50
+# Rows for each weight beyond which shared information is neglected.
+_ROWS_PER_WEIGHT = 50
 
-# Bins from which a slope is taken, as a share of all, and the outer bins whose steepest
-# one goes on: single steps are those of cut points.
-_BINS_OF_A_SLOPE, _OUTER = 1.0 / 12.0, 0.3
+# Window of a slope, as a share of all bins, and the outer bins whose steepest slope is
+# extrapolated: steps of single bins come from cut points.
+_SLOPE_WINDOW, _OUTER = 1.0 / 12.0, 0.3
 
-# What a bin has at least of the rows of a mean one, so that no slope is endless.
-_LEAST_SHARE = 0.1
+# Smallest share of a bin in the rows of a mean one, so that slopes are finite.
+_MIN_SHARE = 0.1
 
 
 def uncertainty_of(
     problem: Problem, weights: Floats, scale: float
 ) -> Uncertainty | None:
-    """Return the uncertainty of a solved problem, None where it is not known.
+    """Return the uncertainty of a solved problem, None without a likelihood.
 
     ``scale`` multiplies scores before they become probabilities.
     """
@@ -97,7 +97,7 @@ def uncertainty_of(
     prior = np.clip(prior, 1e-6, 1.0 - 1e-6)
     base = 1.0 / (problem.counts.total * prior * (1.0 - prior))
     rows = CentredRows(problem, weights, len(columns))
-    n_parts = int(min(len(columns), 1 + rows.n_codes * len(columns) // _AT_ONCE))
+    n_parts = int(min(len(columns), 1 + rows.n_codes * len(columns) // _MAX_NUMBERS))
     parts = [_Classes(rows, own) for own in np.array_split(columns, n_parts)]
     found = [own.variances(scale) for own in parts]
     by_code, of_means = (_rounded(np.hstack(own)) for own in zip(*found, strict=True))
@@ -107,7 +107,7 @@ def uncertainty_of(
 def _rounded(values: Floats) -> Floats:
     """Round numbers to a few bits, so that files stay small."""
     digits, exponent = np.frexp(values)
-    return np.ldexp(np.rint(digits * 2.0**_BITS), exponent - _BITS)
+    return np.ldexp(np.rint(digits * 2.0**_MANTISSA_BITS), exponent - _MANTISSA_BITS)
 
 
 def _effective(design: Floats) -> float:
@@ -118,14 +118,14 @@ def _effective(design: Floats) -> float:
 
 
 def _errors(own: Floats, squares: Floats) -> Floats:
-    """Return mean squares of errors of components, by eigenvalues and what was found.
+    """Return mean squared errors of components, by eigenvalues and estimates.
 
     The variance t of a component, 1 as strengths assume, is that and its own estimate
     together: squares are :math:`(g^2 t + g) / (1 + g)^2` on average.
     """
     learned = (own / (1.0 + own)) ** 2
     noise = own / (1.0 + own) ** 2
-    t = np.maximum((1.0 + squares - noise) / (1.0 + learned), _LEAST_VARIANCE)
+    t = np.maximum((1.0 + squares - noise) / (1.0 + learned), _MIN_VARIANCE)
     return np.asarray((own + t) / (1.0 + own) ** 2)
 
 
@@ -157,7 +157,7 @@ class _Classes:
         apart = values @ self._others
         by_class = self._spread / strength.by_class[:, :1]
         shared = 0.5 / strength.shared[:, None] + by_class / 4.0
-        self._of_evidence = np.stack(
+        self._evidence_design = np.stack(
             [
                 apart * spread(np.sqrt(shared)),
                 (values[:, classes] - apart / 2.0) * spread(np.sqrt(by_class)),
@@ -168,18 +168,18 @@ class _Classes:
             rows.level.shared[:, None] + rows.level.by_class @ abs(self._others) / 2.0
         )
         own = rows.level.by_class @ self._others
-        self._found_of_evidence = np.stack(
+        self._evidence_estimates = np.stack(
             [both / np.sqrt(shared), own / np.sqrt(by_class)]
         )
-        """What was found of them, in units of their prior deviations, (2, d, C)."""
+        """Their estimates, in units of their prior deviations, (2, d, C)."""
         effects = np.sqrt(strength.by_value[:, :1] / self._spread)
-        self._found_of_effects = effects * (rows.level.by_value @ self._others)
+        self._effect_estimates = effects * (rows.level.by_value @ self._others)
         self._odds = rows.effect @ self._others
 
     def variances(self, scale: float) -> tuple[Floats, Floats]:
         """Return variances of codes, (V, C), and of mean sizes of attributes, (d, C).
 
-        A scale below 1 says what intervals say, that scores are uncertain: the mean of
+        A scale below 1 already reflects that scores are uncertain: the mean of
         probabilities is nearer to the middle than that of log-odds. So it makes no
         interval narrower, and an interval reaches as far as scores without it.
 
@@ -190,9 +190,9 @@ class _Classes:
         rows = self._rows
         share = np.clip(rows.share[:, self._classes], 1e-12, 1.0 - 1e-12)
         odds, ratio = logit(share), 0.0
-        # Many rows leave next to nothing open.
-        of_rows, n_turns = (0.0, 1) if rows.are_many else (1.0, _TURNS)
-        for _ in range(n_turns):
+        # With many rows the posterior variance is negligible here.
+        of_rows, n_averagings = (0.0, 1) if rows.are_many else (1.0, _MAX_AVERAGINGS)
+        for _ in range(n_averagings):
             shrink = 1.0 / np.sqrt(1.0 + np.pi / 8.0 * of_rows)
             mean = expit(odds * shrink)
             self._by_row = rows.weights[:, None] * shrink * mean * (1.0 - mean)
@@ -210,10 +210,10 @@ class _Classes:
         return factor * of_codes + taken_off**2, factor * of_means
 
     def _by_column(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return variances of centred codes, as found and as strengths assume.
+        """Return variances of centred codes, by learned and by assumed prior variances.
 
-        Then those before any row, and those of mean sizes: the mean size of what an
-        attribute adds is linear in it, while no sign changes.
+        Then prior variances, and those of mean sizes: the mean absolute contribution of
+        an attribute is linear in it, while no sign changes.
         """
         rows, counts = self._rows, self._rows.problem.counts
         known, assumed, prior, beyond = np.zeros((4, *self._curvature.shape))
@@ -231,7 +231,7 @@ class _Classes:
                 system = np.swapaxes(design, 1, 2) @ (curvature[..., None] * design)
                 own, turned = np.linalg.eigh(system)
                 design, own = design @ turned, np.maximum(own, 0.0)[:, None]
-                found = _errors(own, (self._found(column)[:, None] @ turned) ** 2)
+                found = _errors(own, (self._estimates(column)[:, None] @ turned) ** 2)
                 squares = design**2
                 before = squares.sum(axis=2)
                 after = (squares / (1.0 + own)).sum(axis=2)
@@ -249,21 +249,21 @@ class _Classes:
             of_means[column.j] = of_mean
         return known, assumed, prior, of_means
 
-    def _found(self, column: CentredColumn) -> Floats:
+    def _estimates(self, column: CentredColumn) -> Floats:
         """Return weights of a column in units of their prior deviations, (C, q)."""
         ends = self._rows.ends[column.attributes]
-        effects = [self._found_of_effects[first:last] for first, last in ends]
-        evidence = self._found_of_evidence[:, column.attributes]
+        effects = [self._effect_estimates[first:last] for first, last in ends]
+        evidence = self._evidence_estimates[:, column.attributes]
         return np.concatenate([*evidence, *effects]).T
 
     def _centred(
         self, column: CentredColumn, some: slice = slice(None)
     ) -> tuple[Floats, Floats]:
-        """Return what weights do to codes beyond their mean, and curvatures.
+        """Return the centred design of weights by code, and curvatures.
 
         For some classes, in units of prior deviations: (C, m, q) and (C, m).
         """
-        parts = [self._of_evidence[:, column.views, some].transpose(3, 2, 0, 1)]
+        parts = [self._evidence_design[:, column.views, some].transpose(3, 2, 0, 1)]
         if column.is_coupled:
             deviations = np.sqrt(self._spread[some])[:, None, None]
             parts.append(deviations * column.basis)
@@ -277,18 +277,18 @@ class _Classes:
         return design, curvature
 
     def _ratio(self, known: Floats) -> float:
-        """Return the share of variances that is left by what columns share.
+        """Return the factor on variances for information that columns share.
 
-        It is that of the effective number of all weights in the sum of those of single
-        columns, for some classes. In few rows all columns seem to share something:
-        what that takes off, as odds, falls with the number of rows.
+        It is the effective number of all weights over the sum of those of single
+        columns, for some classes. In few rows all columns seem to share something: the
+        reduction, as odds, falls with the number of rows.
         """
         rows, size = self._rows, self._rows.n_coupled
         if rows.are_many:
             return 1.0
-        most = int(max(_WORK / size**2, np.sqrt(_WORK / size)))
+        most = int(max(_MAX_PRODUCTS / size**2, np.sqrt(_MAX_PRODUCTS / size)))
         picked = slice(None, None, -(-len(rows.codes) // most))
-        some = slice(None, None, -(-len(self._classes) // _CLASSES_OF_ALL))
+        some = slice(None, None, -(-len(self._classes) // _MAX_SYSTEMS))
         curvature = self._by_row[picked, some]
         curvature = np.sqrt(curvature * (len(rows.codes) / len(curvature)))
         effective, designs, alone = self._curvature * known, [], 0.0
@@ -306,11 +306,11 @@ class _Classes:
         return 1.0 / (1.0 + taken * len(curvature) / rows.n_rows)
 
     def _noise_of_evidence(self, unlearned: Floats) -> Floats:
-        """Return variances of evidence by code, and what effects share of that noise.
+        """Return variances of evidence by code, with its covariance with effects.
 
-        Rows that are counted are those that effects are learned from: where chance has
-        told evidence too much, effects see it too, and do not make up for it. Evidence
-        follows counts as far as smoothing lets it.
+        Effects are learned from the same rows as counts: chance errors of evidence are
+        in these rows too, so effects do not correct them. Evidence follows counts as
+        far as smoothing allows.
         """
         rows, evidence = self._rows, self._rows.evidence
         schema, table, counts = evidence.schema, evidence.table, rows.problem.counts
@@ -323,8 +323,10 @@ class _Classes:
         drawn = np.repeat(drawn @ self._others, sizes, axis=0)
         known = counts.by_code.sum(axis=1, keepdims=True)
         known[schema.first_codes] = variance[schema.first_codes] = 0.0
-        told = evidence.table.values @ self._others
-        top, bottom = (table.collect(known * drawn * own) for own in (told, drawn))
+        evidence_odds = evidence.table.values @ self._others
+        top, bottom = (
+            table.collect(known * drawn * own) for own in (evidence_odds, drawn)
+        )
         follows = np.clip(top / np.maximum(bottom, 1e-300), 0.0, 1.0)
         weight = np.maximum(rows.weight_of_evidence, 0.0).T @ abs(self._others) / 2.0
         alone, unlearned = table.spread(weight) * unlearned, np.minimum(unlearned, 1.0)
@@ -332,7 +334,7 @@ class _Classes:
         return np.asarray(table.spread(follows) * share * variance)
 
     def _within_bins(self, unlearned: Floats) -> Floats:
-        """Return variances of steps of single bins, and within bins and cells."""
+        """Return variances of single steps, and of slopes within bins and cells."""
         rows, basis = self._rows, self._rows.evidence.basis
         counts = rows.problem.counts.by_code.sum(axis=1)
         left_out = _LEFT_OUT * min(1.0, _FEW_ROWS / rows.total) * self._spread
@@ -354,7 +356,7 @@ class _Classes:
         return out
 
     def _within_cells(self, column: CentredColumn, counts: Floats) -> Floats:
-        """Return variances within cells of a pair, along each side that has bins."""
+        """Return variances within cells of an interaction, along each binned side."""
         features, sides = self._rows.evidence.schema.features, column.feature.sides
         shape = tuple(side.n_groups for side in sides)
         grid, counts = (
@@ -379,7 +381,7 @@ class _Classes:
 
 
 class CentredColumn:
-    """Codes that a column has of its own: the finest bins, categories, or a pair."""
+    """The codes of a column, finest bins or categories, or of an interaction."""
 
     def __init__(self, rows: CentredRows, j: int, coarser: list[int]) -> None:
         schema = rows.evidence.schema
@@ -391,11 +393,11 @@ class CentredColumn:
         self.attributes = [j, *coarser]
         views = list(zip(self.attributes, codes, strict=True))
         self.views = np.array([schema.offsets[i] + own for i, own in views])
-        """The same by view and code: coarser bins are views too."""
+        """The same by attribute and code: coarser bins are attributes too."""
         firsts, lasts = rows.ends[self.attributes].T
         self.size = int((lasts - firsts).sum()) + 2 * len(views)
-        """How many weights there are, two of evidence in each view."""
-        self.is_coupled = self.size <= _MOST_COUPLED
+        """Number of weights, two of evidence for each attribute."""
+        self.is_coupled = self.size <= _MAX_COUPLED_WEIGHTS
         if self.is_coupled:
             self.basis = np.hstack([rows.dense_basis(i)[own] for i, own in views])
         else:
@@ -403,14 +405,14 @@ class CentredColumn:
 
 
 class CentredRows:
-    """Some rows of a solved problem, and what classes share of their design."""
+    """A sample of rows of a solved problem, and the design that classes share."""
 
     def __init__(self, problem: Problem, weights: Floats, n_columns: int) -> None:
         self.problem, self.evidence = problem, problem.evidence
         weighting = problem.objective.weighting
         assert isinstance(weighting, HierarchicalWeighting)
         evidence, schema = self.evidence, self.evidence.schema
-        strength = np.maximum(weighting.strengths(evidence)[0], _LEAST_STRENGTH)
+        strength = np.maximum(weighting.strengths(evidence)[0], _MIN_STRENGTH)
         self.strength = weighting.levels(strength, evidence)
         self.effect = weighting.apply(weights, evidence).table
         self.level = weighting.levels(weights, evidence)
@@ -422,23 +424,23 @@ class CentredRows:
         """The first weight of effects of each attribute, and the one after its last."""
         deviations = 1.0 / np.sqrt(self.strength.by_value[:, 0])
         self.basis = csr_array(evidence.basis.matrix.multiply(deviations))
-        most = int(_CELLS / (len(schema) * n_columns))
-        sample = problem.objective.sample(max(most, _LEAST_ROWS))
+        most = int(_MAX_CELLS / (len(schema) * n_columns))
+        sample = problem.objective.sample(max(most, _MIN_ROWS))
         self.share = softmax(sample.scores(weights))
         self.weights, self.is_all = sample.row_weights(), sample.is_all
         self.total: float = problem.counts.total
         """The weight of all rows: a row of weight two counts as two rows."""
         self.n_rows, self.codes = problem.objective.rows.n_rows, sample.table_rows()
-        """How many rows there are; where those of the sample read tables, (s, d)."""
+        """Number of all rows; positions in tables of the rows of the sample, (s, d)."""
         starts = self.codes.shape[1] * np.arange(len(self.codes) + 1)
         entries = np.ones(self.codes.size), self.codes.ravel(), starts
         self.cells = csr_array(entries, (len(self.codes), self.n_codes))
         """The same as ones, shape (s, V)."""
 
     def by_code(self, of_rows: Floats) -> Floats:
-        """Add up what rows have by code, (s, C) to (V, C), for all rows.
+        """Sum values of rows by code, (s, C) to (V, C), estimated for all rows.
 
-        Of some rows the mean is taken, which few rows of a code share with all.
+        Means of a sample are shrunk to the overall mean for codes of few rows.
         """
         sums = self.cells.T @ of_rows
         if self.is_all:
@@ -449,7 +451,7 @@ class CentredRows:
         return (counts / (seen + row))[:, None] * (sums + row * mean)
 
     def dense_basis(self, j: int) -> Floats:
-        """Return what effects of an attribute do to its codes, in their deviations."""
+        """Return the dense basis of an attribute, in prior deviations."""
         codes, (first, last) = self.evidence.schema.offsets[j : j + 2], self.ends[j]
         starts = self.basis.indptr[codes[0] : codes[1] + 1]
         part = slice(starts[0], starts[-1])
@@ -460,7 +462,7 @@ class CentredRows:
 
     @cached_property
     def columns(self) -> list[CentredColumn]:
-        """All columns and pairs, each with its coarser bins."""
+        """All columns and interactions, each with its coarser bins."""
         schema, coarser = self.evidence.schema, defaultdict(list)
         for j in np.flatnonzero(schema.is_coarser).tolist():
             coarser[schema.columns[j]].append(j)
@@ -469,13 +471,13 @@ class CentredRows:
 
     @cached_property
     def n_coupled(self) -> int:
-        """How many weights are coupled within columns."""
+        """Number of weights that are coupled within columns."""
         return sum(column.size for column in self.columns if column.is_coupled)
 
     @property
     def are_many(self) -> bool:
-        """Whether there are so many rows that columns share next to nothing."""
-        return self.total > _ROWS_OF_A_WEIGHT * self.n_coupled
+        """Whether there are enough rows to neglect what columns share."""
+        return self.total > _ROWS_PER_WEIGHT * self.n_coupled
 
 
 def _code_in(coarse: FeatureSchema, fine: FeatureSchema) -> Ints:
@@ -504,7 +506,7 @@ class Scores(NamedTuple):
     @classmethod
     def of(cls, counts: Floats) -> Scores:
         """Take the moments of a normal distribution that is cut as bins cut rows."""
-        share = counts + _LEAST_SHARE * max(float(counts.mean()), 1e-300)
+        share = counts + _MIN_SHARE * max(float(counts.mean()), 1e-300)
         share = share / share.sum()
         edges = ndtri(np.cumsum(share)[:-1])
         density = np.exp(-0.5 * edges**2) / np.sqrt(2.0 * np.pi)
@@ -515,7 +517,7 @@ class Scores(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _nearby(n: int, n_bins: tuple[int, ...]) -> Floats:
-    """Return the share of each bin in what a smooth curve is at every bin."""
+    """Return the weight of each bin in the smoothed value at every bin."""
     near = closeness(n, n_bins)
     return near / near.sum(axis=1, keepdims=True)
 
@@ -523,15 +525,17 @@ def _nearby(n: int, n_bins: tuple[int, ...]) -> Floats:
 def within_bins(
     curve: Floats, counts: Floats, unlearned: Floats, n_bins: tuple[int, ...]
 ) -> Floats:
-    """Return variances within bins of a curve (n, C), and of what smoothing takes off.
+    """Return variances within bins of a curve (n, C), and of bias at its ends.
 
-    At an end there are bins on one side alone. What is averaged there lags behind a
-    trend, as far as rows have not told better: ``unlearned`` is the share of the prior
-    variance that they leave, and ``n_bins`` are the resolutions of smooth curves.
+    A table is level within a bin, where the truth has a slope. Distances are between
+    normal scores of ranks, so that a number and its logarithm have the same intervals.
+    At an end there are bins on one side alone, and a smooth average lags behind a trend
+    as far as the prior dominates: ``unlearned`` is the posterior variance as a share of
+    the prior one, and ``n_bins`` are the length scales of smooth curves.
     """
     n, scores = len(curve), Scores.of(counts)
     slope = np.gradient(curve, scores.means, axis=0)
-    width = max(int(n * _BINS_OF_A_SLOPE), 1)
+    width = max(int(n * _SLOPE_WINDOW), 1)
     rise = (curve[width:] - curve[:-width]) ** 2
     rise /= (scores.means[width:] - scores.means[:-width])[:, None] ** 2
     outer = max(int(n * _OUTER) - width, 1)
@@ -550,10 +554,10 @@ def within_bins(
 
 
 def within_cells(grid: Floats, counts: Floats) -> Floats:
-    """Return variances within cells of a pair, along bins of its first side.
+    """Return variances within cells of an interaction, along bins of its first side.
 
-    Cells have the shape (n, m, C), rows of the bins (n,). In the outermost bins the
-    steepest slope nearby goes on.
+    Cells have the shape (n, m, C), rows of the bins (n,). The steepest slope nearby is
+    extrapolated to the outermost bins.
     """
     scores, outer = Scores.of(counts), max(int(len(grid) * _OUTER), 1)
     slope = np.abs(np.gradient(grid, scores.means, axis=0))
