@@ -1,14 +1,13 @@
 """Models as files: one JSON document, checked in full before anything is built.
 
-- Here are the document, its checksum, one class of error, and the whole content,
-  checked and plain; ``reader`` is checked access to it, and ``codec`` says how values
-  are described, read and built. ``table`` has classes and attributes, ``models`` the
-  models, ``fitted`` what else was learned, of which ``records`` are some. Nothing but
-  the standard library is loaded so far, and nothing of a classifier.
-- ``declarations``: what settings may be, by the classes or by the table of what these
-  declare.
-- ``content``: a classifier of a content, the content of a classifier, and the classes
-  that it may name.
+- ``files``: ``save`` and ``load``, the document and its checksum. ``reader`` checks
+  types, shapes and ranges of parsed JSON; ``codec`` is fields, each written, read and
+  built. ``table`` has classes and attributes, ``models`` the models, ``fitted`` the
+  fitted attributes, and ``records`` those that are objects. These load nothing but the
+  standard library, and no classifier.
+- ``declarations``: the settings and fitted attributes that classes declare, from the
+  classes or from ``declared.json``.
+- ``content``: from a classifier to the content of its file and back.
 """
 
 from typing import TYPE_CHECKING

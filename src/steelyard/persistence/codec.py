@@ -1,4 +1,4 @@
-"""Values of a file in both directions: how each is described, read and built.
+"""Fields of a model file: how each value is written, read and built.
 
 What is read is checked and plain: numbers, text, lists. Of that the arrays and objects
 of a classifier are built, by those who need them.
@@ -32,7 +32,7 @@ MISSING: Special = (None, math.nan)
 
 @dataclass(frozen=True)
 class Sizes:
-    """What the shapes of a model and of fitted attributes are made of."""
+    """Lengths of the axes of a model and of its fitted attributes."""
 
     schema: TableSchema
     classes: Any
@@ -42,7 +42,7 @@ class Sizes:
     """How many models the model is made of, or training rows it keeps."""
 
     by_pair: bool = False
-    """Whether the models tell apart pairs of classes, with weights of their own."""
+    """Whether there is a model, with its weights, for each pair of classes."""
 
     @classmethod
     def of(cls, model: Any) -> Sizes:
@@ -171,15 +171,15 @@ def record(
 ) -> Field:
     """Return a field that is an object, built of sizes and the values of its fields.
 
-    ``check`` says what is wrong with values that are right each by itself.
+    ``check`` returns what is wrong with values that are valid one by one, or None.
     """
 
     def read(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
-        found = SimpleNamespace(**read_fields(reader.inner(key), fields, sizes))
-        wrong = check(found)
+        values = SimpleNamespace(**read_fields(reader.inner(key), fields, sizes))
+        wrong = check(values)
         if wrong is not None:
             raise reader.complaint(key, wrong)
-        return found
+        return values
 
     def build_it(value: Any, sizes: Sizes) -> Any:
         return build(sizes, **build_fields(fields, vars(value), sizes))
@@ -188,12 +188,12 @@ def record(
 
 
 def object_of(home: str) -> Callable[..., Any]:
-    """Return what builds an object of a class by its values, for ``record``."""
+    """Return a function that makes an object of a class, for ``record``."""
     return lambda sizes, **values: class_of(home)(**values)
 
 
 def list_of(field: Field, n: Callable[[Sizes], int | None] = lambda _: None) -> Field:
-    """Return a field that is a list of others, so many if that is known."""
+    """Return a field that is a list of another, of length ``n`` where it is known."""
 
     def read(reader: ObjectReader, key: str, sizes: Sizes) -> list[Any]:
         return [field.read(*entry, sizes) for entry in reader.entries(key, n(sizes))]
@@ -224,5 +224,5 @@ def read_fields(
 def build_fields(
     fields: Mapping[str, Field], values: Mapping[str, Any], sizes: Sizes
 ) -> dict[str, Any]:
-    """Build what the values of some fields stand for."""
+    """Return the objects and arrays that the values of some fields describe."""
     return {key: fields[key].build(value, sizes) for key, value in values.items()}

@@ -1,4 +1,4 @@
-"""What a model file holds, of a classifier and as one, and the classes it may name."""
+"""From a fitted classifier to the content of a model file, and back."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from steelyard.solvers import LBFGS, Fixed, Newton, SpectralGradient
 from steelyard.table.discretizers.unsupervised import CLASSES as DISCRETIZERS
 from steelyard.weighting import WEIGHTINGS
 
-# What a file says of every classifier in a place of its own.
+# Fitted attributes that are elsewhere in a file, or follow from what is there.
 _ELSEWHERE = ("classes_", "model_", "encoder_", "n_features_in_", "feature_names_in_")
 
 
@@ -67,7 +67,7 @@ def content_of(estimator: BaseNB) -> dict[str, Any]:
 
 
 def estimator_from(content: Any) -> BaseNB:
-    """Build the classifier that a content describes, or say what is wrong with it."""
+    """Return the classifier that a content describes; InvalidContentError if none."""
     checked = read_content(content, CLASSES)
     estimator: BaseNB = checked.declaration.make(**checked.settings)
     schema = checked.model.schema

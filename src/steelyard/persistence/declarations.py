@@ -1,4 +1,4 @@
-"""What classifiers and parts declare, as far as a file has to agree with it.
+"""Settings and fitted attributes of classes, which a model file must agree with.
 
 There are two sources of the same declarations: the classes, for those who build a
 classifier of a file, and a table of what they declare, ``declared.json``, for those who
@@ -21,7 +21,7 @@ from steelyard.persistence.reader import InvalidContentError, ObjectReader, read
 TABLE = Path(__file__).with_name("declared.json")
 
 # A part inside a mapping inside a part is as deep as settings go.
-_DEEPEST = 8
+_MAX_DEPTH = 8
 _INFINITIES = ("inf", "-inf")
 
 
@@ -39,10 +39,10 @@ class Declaration:
     """Makes an object with some settings."""
 
     models: tuple[str, ...] = ()
-    """Kinds of models that a file may hold; none for a part."""
+    """Kinds of models that a file may contain; empty for a part."""
 
     attributes: Mapping[str, bool] = field(default_factory=dict)
-    """Fitted attributes that a file holds, and whether each is optional."""
+    """Fitted attributes in a file, and whether each is optional."""
 
 
 class Catalogue(NamedTuple):
@@ -101,7 +101,7 @@ def read_settings(
 
 
 def _read(value: Any, catalogue: Catalogue, depth: int) -> Any:
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         raise InvalidContentError("content.settings is nested too deeply")
     if isinstance(value, list):
         return [_read(item, catalogue, depth + 1) for item in value]

@@ -126,12 +126,12 @@ def load_fitted(path: str | PathLike[str]) -> Any:
     sizes = Sizes(checked.model.schema, checked.classes.to_array())
     model = build_model(checked.model, sizes)
     sizes = Sizes.of(model)
-    found = {
+    attributes = {
         name: partial(ATTRIBUTES[name].build, value, sizes)
         for name, value in checked.attributes.items()
     }
     kind = type(checked.estimator, (LoadedModel,), {})
-    return kind(model, checked.settings["n_jobs"], found)
+    return kind(model, checked.settings["n_jobs"], attributes)
 
 
 def read(path: str | PathLike[str]) -> ReadContent:
@@ -230,7 +230,7 @@ def _one_line(error: BaseException) -> str:
 
 @dataclass(frozen=True)
 class ReadContent:
-    """What a file holds, every value of it of the type, shape and range it must be."""
+    """The content of a file, with every type, shape and range checked."""
 
     estimator: str
     declaration: Declaration
@@ -244,7 +244,7 @@ class ReadContent:
 
 
 def read_content(content: Any, catalogue: Catalogue | None = None) -> ReadContent:
-    """Return the checked content of a file, or say what is wrong with it.
+    """Return the checked content of a file; InvalidContentError says what is wrong.
 
     Without a catalogue it is compared with the table of what classes declare.
     """
@@ -252,18 +252,18 @@ def read_content(content: Any, catalogue: Catalogue | None = None) -> ReadConten
     reader = ObjectReader(content, "content")
     reader.text("library")
     estimator = reader.text("estimator", catalogue.estimators)
-    own = catalogue.declaration(estimator)
-    settings = read_settings(reader.inner("settings"), own, catalogue)
+    declaration = catalogue.declaration(estimator)
+    settings = read_settings(reader.inner("settings"), declaration, catalogue)
     classes = read_classes(reader.inner("classes"))
     schema = read_schema(reader.items("features"))
     sizes = Sizes(schema, classes.values)
-    model = read_model(reader.inner("model"), sizes, own.models)
+    model = read_model(reader.inner("model"), sizes, declaration.models)
     fitted = reader.inner("fitted")
     fields = {
         name: ATTRIBUTES[name]
-        for name, is_optional in own.attributes.items()
+        for name, is_optional in declaration.attributes.items()
         if not is_optional or fitted.has(name)
     }
     attributes = read_fields(fitted, fields, Sizes.of(model))
     reader.finish()
-    return ReadContent(estimator, own, settings, classes, model, attributes)
+    return ReadContent(estimator, declaration, settings, classes, model, attributes)

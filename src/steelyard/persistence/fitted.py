@@ -165,15 +165,15 @@ def _read_parents(reader: ObjectReader, key: str, sizes: Sizes) -> list[int]:
 
 def _read_notices(reader: ObjectReader, key: str, sizes: Sizes) -> Records:
     notices = _read_records(reader, key, sizes)
-    for found in notices:
-        rows = found.pop("rows", None)
-        texts = [found.get(name) for name in ("kind", "text", "done", "advice")]
+    for notice in notices:
+        rows = notice.pop("rows", None)
+        texts = [notice.get(name) for name in ("kind", "text", "done", "advice")]
         is_text = all(type(text) is str for text in texts)
-        if not is_text or type(rows) is not int or rows < 0 or len(found) != 5:
+        if not is_text or type(rows) is not int or rows < 0 or len(notice) != 5:
             raise reader.complaint(key, "must hold texts and numbers of rows")
-        if "column" not in found or type(found["column"]) not in (str, type(None)):
+        if "column" not in notice or type(notice["column"]) not in (str, type(None)):
             raise reader.complaint(key, "must name columns")
-        found["rows"] = rows
+        notice["rows"] = rows
     return notices
 
 
@@ -181,28 +181,28 @@ def _read_reading(reader: ObjectReader, key: str, sizes: Sizes) -> dict[str, Any
     inner = reader.inner(key)
     if not reader.get(key):
         return {}
-    found: dict[str, Any] = {"missing_values": inner.items("missing_values")}
+    reading: dict[str, Any] = {"missing_values": inner.items("missing_values")}
     # A spreadsheet has no marks.
     if inner.has("separator"):
-        found["separator"] = inner.text("separator")
-        found["decimal"] = inner.text("decimal", (".", ","))
-        found["thousands"] = inner.text("thousands")
-        if len(found["separator"]) != 1 or len(found["thousands"]) > len("none"):
+        reading["separator"] = inner.text("separator")
+        reading["decimal"] = inner.text("decimal", (".", ","))
+        reading["thousands"] = inner.text("thousands")
+        if len(reading["separator"]) != 1 or len(reading["thousands"]) > len("none"):
             raise inner.complaint("separator", "must be a character, and so thousands")
-    if not all(isinstance(word, str) for word in found["missing_values"]):
+    if not all(isinstance(word, str) for word in reading["missing_values"]):
         raise inner.complaint("missing_values", "must hold words")
-    found["dates"] = _read_texts(inner, "dates", tuple(ORDERS))
-    found["units"] = _read_texts(inner, "units")
+    reading["dates"] = _read_texts(inner, "dates", tuple(ORDERS))
+    reading["units"] = _read_texts(inner, "units")
     if inner.has("sheet"):
-        found["sheet"] = inner.text("sheet")
+        reading["sheet"] = inner.text("sheet")
     if inner.has("missing_by_column"):
         words = inner.inner("missing_by_column")
         names = inner.get("missing_by_column")
-        found["missing_by_column"] = {name: words.items(name) for name in names}
+        reading["missing_by_column"] = {name: words.items(name) for name in names}
         if not all(isinstance(w, str) for of in names.values() for w in of):
             raise inner.complaint("missing_by_column", "must hold words")
     inner.finish()
-    return found
+    return reading
 
 
 def _read_texts(
@@ -219,7 +219,7 @@ _SUMMARY: dict[str, Field] = {
     "notices": Field(
         lambda notices: _records([vars(notice) for notice in notices]),
         _read_notices,
-        lambda notices, sizes: [Notice(**found) for found in notices],
+        lambda notices, sizes: [Notice(**notice) for notice in notices],
     ),
     "row_hashes": ROW_HASHES.or_null(),
     "score_ranges": SCORE_RANGES.or_null(),

@@ -29,8 +29,8 @@ _EXACT = 1 << 53
 # Arrays of fewer numbers are lists, which people can read.
 _SMALL = 1_000
 
-# What is unpacked is at most so many times as long, whoever packed it.
-_MOST_TIMES = 32
+# How many times as long as the packed bytes the unpacked ones may be.
+_MAX_EXPANSION = 32
 
 
 class InvalidContentError(Exception):
@@ -82,7 +82,7 @@ class ObjectReader:
         return InvalidContentError(f"{self._where}.{key} {what}")
 
     def finish(self) -> None:
-        """Refuse keys that nobody asked for."""
+        """Refuse keys that were not read."""
         if self._left:
             raise InvalidContentError(
                 f"{self._where} has an unknown key {min(self._left)[:40]!r}"
@@ -122,7 +122,7 @@ class ObjectReader:
     ) -> list[Any]:
         """Return distinct values of the given kinds.
 
-        They are in increasing order, unless they have one of their own.
+        They must increase, unless ``has_order``: then any order is allowed.
         """
         items = self.items(key)
         if not set(map(type, items)) <= set(kinds):
@@ -204,7 +204,7 @@ class ObjectReader:
         return numbers
 
     def wholes(self, key: str, size: int, high: int) -> list[int]:
-        """Return so many whole numbers from 0 to below ``high``."""
+        """Return a list of ``size`` whole numbers from 0 to below ``high``."""
         cells = self._cells(key, (size,))
         if not set(map(type, cells)) <= {int} or not all(0 <= c < high for c in cells):
             raise self.complaint(key, f"must hold whole numbers from 0 to {high - 1}")
@@ -270,20 +270,20 @@ def pack(raw: bytes) -> str:
     """
     planes, data = b"".join(raw[k::8] for k in range(8)), b""
     for strategy in (zlib.Z_RLE, zlib.Z_HUFFMAN_ONLY):
-        if len(raw) > _MOST_TIMES * len(data):
+        if len(raw) > _MAX_EXPANSION * len(data):
             deflate = zlib.compressobj(6, zlib.DEFLATED, 15, 9, strategy)
             data = deflate.compress(planes) + deflate.flush()
     return base64.b64encode(data).decode("ascii")
 
 
 def unpack(text: str, n_numbers: int) -> bytes:
-    """Return the bytes of so many numbers; ValueError if the text holds anything else.
+    """Return the bytes of ``n_numbers`` numbers; ValueError for any other text.
 
     Nothing is set aside before the text is long enough for it.
     """
     size = 8 * n_numbers
     data = base64.b64decode(text, validate=True)
-    if not 0 < size <= _MOST_TIMES * len(data):
+    if not 0 < size <= _MAX_EXPANSION * len(data):
         raise ValueError(f"the text is too short for {n_numbers} numbers")
     inflate = zlib.decompressobj()
     try:

@@ -73,13 +73,13 @@ def _read_list(
     low: float = -math.inf,
     high: float = math.inf,
 ) -> tuple[float, ...]:
-    """Return so many numbers, or none."""
+    """Return ``size`` numbers, or an empty tuple."""
     size = size if reader.items(key) else 0
     return tuple(reader.floats(key, (size,), low, high).flat)
 
 
-def _check_range(found: Any) -> str | None:
-    points = [found.low, *found.quartiles, found.high]
+def _check_range(span: Any) -> str | None:
+    points = [span.low, *span.quartiles, span.high]
     increases = points == sorted(points)
     return None if increases else "must have ends and quartiles that increase"
 
@@ -112,8 +112,8 @@ def _build_scores(sizes: Sizes, **columns: Any) -> list[Any]:
     return [number_range(**dict(zip(plain, own, strict=True))) for own in cells]
 
 
-def _check_scores(found: Any) -> str | None:
-    columns = found.low, found.quartiles, found.high
+def _check_scores(spans: Any) -> str | None:
+    columns = spans.low, spans.quartiles, spans.high
     for low, quartiles, high in zip(*(c.tolist() for c in columns), strict=True):
         points = [low, *quartiles, high]
         if points != sorted(points):
@@ -170,7 +170,7 @@ def _read_hashes(reader: ObjectReader, key: str, sizes: Sizes) -> list[int]:
     return hashes
 
 
-_SKETCH = {
+_ROW_HASHES = {
     "n_rows": codec.whole(1),
     "n_hashed": codec.whole(1),
     "repeated": codec.numbers("", 0.0, 1.0),
@@ -182,13 +182,13 @@ _SKETCH = {
 }
 
 
-def _check_sketch(found: Any) -> str | None:
-    is_more = found.n_hashed > found.n_rows
+def _check_hashes(hashes: Any) -> str | None:
+    is_more = hashes.n_hashed > hashes.n_rows
     return "must not hash more rows than there are" if is_more else None
 
 
 ROW_HASHES = codec.record(
-    _SKETCH, codec.object_of("notices.check.RowHashes"), check=_check_sketch
+    _ROW_HASHES, codec.object_of("notices.check.RowHashes"), check=_check_hashes
 )
 
 _UNCERTAINTY = {
@@ -209,8 +209,8 @@ def _read_places(reader: ObjectReader, key: str, sizes: Sizes) -> list[int]:
     return places
 
 
-def _check_edit(found: Any) -> str | None:
-    is_whole = len(found.places) == len(found.table)
+def _check_edit(edit: Any) -> str | None:
+    is_whole = len(edit.places) == len(edit.table)
     return None if is_whole else "must have a number for each place"
 
 
@@ -267,9 +267,9 @@ def _read_dates(reader: ObjectReader, n_rows: int) -> dict[str, Any]:
     return {"cells": cells}
 
 
-def _build_dates(found: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _build_dates(column: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     nat = np.iinfo(np.int64).min
-    micros = [nat if cell is None else cell for cell in found["cells"]]
+    micros = [nat if cell is None else cell for cell in column["cells"]]
     return (np.array(micros, np.int64).view("datetime64[us]"),), {}
 
 
@@ -304,10 +304,10 @@ def _read_values(reader: ObjectReader, n_rows: int) -> dict[str, Any]:
     return {"storage": storage, "values": values, **flags, "cells": cells}
 
 
-def _build_values(found: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    indices = np.array(found["cells"], dtype=np.int32) - np.int32(1)
-    factor = codec.class_of("table.factors.Factor")(indices, found["values"])
-    return (factor, found["storage"]), {flag: found[flag] for flag in _FLAGS}
+def _build_values(column: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    indices = np.array(column["cells"], dtype=np.int32) - np.int32(1)
+    factor = codec.class_of("table.factors.Factor")(indices, column["values"])
+    return (factor, column["storage"]), {flag: column[flag] for flag in _FLAGS}
 
 
 _KEPT_COLUMNS = {
@@ -320,7 +320,7 @@ _KEPT_COLUMNS = {
         lambda reader, n_rows: {
             "cells": reader.floats("cells", (n_rows,), -_ANY, _ANY, codec.MISSING)
         },
-        lambda found: ((found["cells"].to_array(),), {}),
+        lambda column: ((column["cells"].to_array(),), {}),
     ),
     "values": _KeptColumn(
         "table.columns.FactorColumn", _describe_values, _read_values, _build_values
@@ -340,35 +340,35 @@ def _describe_column(column: Any) -> dict[str, Any]:
 
 def _read_kept_columns(reader: ObjectReader, key: str, sizes: Sizes) -> list[Any]:
     """Return the columns of a table that the schema is of."""
-    found, names = list[Any](), list[Any]()
+    columns, names = list[Any](), list[Any]()
     for entries, i in reader.entries(key):
         entry = entries.inner(i)
         name, kind = entry.get("name"), entry.text("kind", tuple(_KEPT_COLUMNS))
         if name is not None and not isinstance(name, str):
             raise entry.complaint("name", "must be text or null")
         names.append(name)
-        found.append((kind, name, _KEPT_COLUMNS[kind].read(entry, sizes.n)))
+        columns.append((kind, name, _KEPT_COLUMNS[kind].read(entry, sizes.n)))
         entry.finish()
     if sizes.schema.names is None:
         is_table = names == [None] * sizes.schema.n_columns
     else:
         parts = {
-            f"{name}.{p}" for kind, name, _ in found if kind == "dates" for p in PARTS
+            f"{name}.{p}" for kind, name, _ in columns if kind == "dates" for p in PARTS
         }
         expected = {*sizes.schema.names}
         is_table = None not in names and len({*names}) == len(names)
         is_table = is_table and {*names} <= expected <= {*names} | parts
     if not is_table:
         raise reader.complaint(key, "must be the columns of the table")
-    return found
+    return columns
 
 
 def _build_kept_columns(columns: list[Any], sizes: Sizes) -> tuple[Any, ...]:
     out = []
-    for j, (kind, name, found) in enumerate(columns):
+    for j, (kind, name, cells) in enumerate(columns):
         how = _KEPT_COLUMNS[kind]
-        cells, flags = how.build(found)
-        out.append(codec.class_of(how.home)(j, name, *cells, **flags))
+        arguments, flags = how.build(cells)
+        out.append(codec.class_of(how.home)(j, name, *arguments, **flags))
     return tuple(out)
 
 
@@ -402,7 +402,7 @@ def _read_kept(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
 KEPT = Field(
     lambda kept: codec.describe_fields(_KEPT, vars(kept)),
     _read_kept,
-    lambda found, sizes: codec.class_of("fitting.default.continuation.Reservoir")(
-        **codec.build_fields(_KEPT, found, sizes)
+    lambda values, sizes: codec.class_of("fitting.default.continuation.Reservoir")(
+        **codec.build_fields(_KEPT, values, sizes)
     ),
 )

@@ -41,7 +41,7 @@ _FORMATS = {
 } | {"float16": "<e", "float32": "<f"}
 
 # Text of one width takes the room of the longest class for each: 64 MB at most.
-_MOST_CHARACTERS = 1 << 24
+_MAX_CHARACTERS = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def read_classes(reader: ObjectReader) -> ReadClasses:
     reader.finish()
     if len(values) < 2:
         raise reader.complaint("values", "must hold at least two classes")
-    if name == "str" and len(values) * max(map(len, values)) > _MOST_CHARACTERS:
+    if name == "str" and len(values) * max(map(len, values)) > _MAX_CHARACTERS:
         raise reader.complaint("values", "is too long for text of one width")
     # A type too narrow would turn two classes into one.
     if not all(_holds(name, value) for value in values):
