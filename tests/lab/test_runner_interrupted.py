@@ -265,11 +265,11 @@ def test_worker_leaves_when_its_parent_was_killed(moment, tmp_path):
         [sys.executable, script, moment], stdout=subprocess.PIPE, text=True
     )
     with parent:
-        worker = int(parent.stdout.readline())
+        pid = int(parent.stdout.readline())
         parent.kill()
     assert worker._PARENT_SECONDS <= 0.5
     deadline = time.monotonic() + 20  # of a busy machine; it takes half a second
-    while Path(f"/proc/{worker}").exists() and not is_zombie(worker):
+    while Path(f"/proc/{pid}").exists() and not is_zombie(pid):
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
