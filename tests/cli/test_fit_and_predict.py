@@ -180,7 +180,7 @@ def test_dates_have_views_in_every_format(tmp_path, frame, run, kind):
         (["--target", "ill", "--categorical", "a", "--numeric", "a"], "is both in"),
         (["--target", "ill", "--categorical", "zp"], "Did you mean 'zip'"),
         (["--target", "ill", "--weights", "smoker"], "must be numbers"),
-        (["--target", "ill", "--weights", "age"], "all known"),
+        (["--target", "ill", "--weights", "age"], "none missing"),
         (["--target", "ill", "--weights", "ill"], "has no column 'ill'"),
         (["--target", "ill", "--method", "RNBB"], "Did you mean 'RNB'?"),
         (["--target", "ill", "--method", "SVM"], "cannot be saved"),
@@ -463,7 +463,7 @@ def test_a_check_that_would_take_long_is_left_out_and_said(
 ):
     from steelyard.cli import fit
 
-    monkeypatch.setattr(fit, "_MOST_SECONDS", 0.0)
+    monkeypatch.setattr(fit, "_MAX_CHECK_SECONDS", 0.0)
     options = ("--target", "ill", "--method", "NB")
     done = run("fit", csv, *options, "-o", tmp_path / "m.json")
     assert done.status == 0
@@ -473,7 +473,7 @@ def test_a_check_that_would_take_long_is_left_out_and_said(
 def test_long_tables_are_checked_on_some_rows(csv, run, tmp_path, monkeypatch):
     from steelyard.cli import fit
 
-    monkeypatch.setattr(fit, "_MOST_ROWS", 40)
+    monkeypatch.setattr(fit, "_MAX_CHECKED_ROWS", 40)
     options = ("--target", "ill", "--method", "NB", "-o", tmp_path / "m.json")
     assert "cross-validation of 40 rows" in run("fit", csv, *options).out
 
@@ -486,4 +486,4 @@ def test_of_many_columns_the_odd_ones_are_shown(run, tmp_path):
     frame.to_csv(tmp_path / "wide.csv", index=False)
     options = ("--target", "ill", "--method", "NB", "-o", tmp_path / "m.json")
     done = run("fit", tmp_path / "wide.csv", *options)
-    assert "and 10 columns more" in done.out and "c39" in done.out
+    assert "and 10 more columns" in done.out and "c39" in done.out

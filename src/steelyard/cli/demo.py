@@ -42,9 +42,9 @@ def add_demo_options(parser: argparse.ArgumentParser) -> None:
 
 @options.command("demo", _DEMO, _DEMO_EXAMPLES, add_demo_options)
 def run_demo(arguments: argparse.Namespace) -> None:
-    """Show results on real data, and one prediction opened."""
+    """Print cross-validated measures, and explain one prediction."""
     output.check_output(arguments.page, force=True)
-    # A folder of one's own: in the one for all, others could place a link.
+    # A new folder: in the shared one, other users could place a link.
     page = arguments.page
     if page is None:
         page = str(Path(tempfile.mkdtemp(prefix="steelyard-")) / "steelyard-demo.html")
@@ -109,7 +109,7 @@ def classifiers() -> dict[str, Any]:
 def measure(progress: Callable[[str], None]) -> list[dict[str, Any]]:
     """Cross-validate the methods on scikit-learn's data, all on the same folds.
 
-    ``progress`` is told what comes next.
+    ``progress`` is called with the name of each step.
     """
     import numpy as np
     from sklearn import datasets
@@ -143,7 +143,7 @@ def measure(progress: Callable[[str], None]) -> list[dict[str, Any]]:
 def explain_one(page: str) -> tuple[Evidence, str]:
     """Explain what the default predicts for one held-out wine; return its truth too.
 
-    Evidence of pairs is split. The model is written as a page.
+    Contributions of interactions are split. The model is written as a page.
     """
     import numpy as np
     from sklearn.datasets import load_wine

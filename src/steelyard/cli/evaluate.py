@@ -49,7 +49,7 @@ def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--positive", metavar="CLASS", help=about)
     about = "cost of a false alarm and of a miss, for the threshold and the mean cost"
     parser.add_argument("--costs", "--cost", metavar="fp=A,fn=B", help=about)
-    about = "measure groups of rows apart, by a column that the model need not use"
+    about = "measure groups of rows separately, by a column that the model need not use"
     parser.add_argument("--by", metavar="NAME", help=about)
     about = "draw the ROC curve, of each class against the rest (png, svg, pdf)"
     parser.add_argument("--picture", metavar="FILE", help=about)
@@ -152,7 +152,7 @@ def _test_model(arguments: argparse.Namespace, deciding: Any) -> Measured:
 
 @contextlib.contextmanager
 def _warning_once() -> Iterator[None]:
-    """Warn once of what each fold has to say, with the number of folds."""
+    """Merge equal warnings of the folds into one, with the number of folds."""
     with warnings.catch_warnings(record=True) as caught:
         yield
     groups: dict[Any, list[Any]] = {}
@@ -160,12 +160,12 @@ def _warning_once() -> Iterator[None]:
         key = entry.category, re.sub(r"[\d.]+", "", str(entry.message))
         groups.setdefault(key, []).append(entry)
     for first, *others in groups.values():
-        more = f" (and so in {len(others)} other folds)" if others else ""
-        warnings.warn(f"{first.message}{more}", first.category, stacklevel=2)
+        count = f" (and so in {len(others)} other folds)" if others else ""
+        warnings.warn(f"{first.message}{count}", first.category, stacklevel=2)
 
 
 def _find_target(clf: Any, path: str, arguments: argparse.Namespace) -> str:
-    """Return the target of a model, or the one column that holds its classes."""
+    """Return the target of a model, or the only column that contains its classes."""
     from steelyard.io.kinds import as_text
     from steelyard.io.reader import whole_table
     from steelyard.io.recognise import open_files
@@ -192,17 +192,17 @@ def _find_target(clf: Any, path: str, arguments: argparse.Namespace) -> str:
 def _labelled(
     clf: Any, path: str, arguments: argparse.Namespace
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield tables, labels and groups of a test file, of the rows with a label."""
+    """Yield tables, labels and groups of the labelled rows of a test file."""
     target, by = arguments.target, [name for name in [arguments.by] if name is not None]
     n_labelled = n_missing = 0
     for table, also in rows_for(clf, path, arguments, [target, *by]):
         labels = also.column(target)
         has_label = labels.is_valid()
-        known = labels.drop_null().to_pylist()
-        n_labelled += len(known)
-        n_missing += len(labels) - len(known)
+        present = labels.drop_null().to_pylist()
+        n_labelled += len(present)
+        n_missing += len(labels) - len(present)
         groups = (also.column(name).filter(has_label).to_pylist() for name in by)
-        yield table.filter(has_label), _as_classes(known, clf.classes_), *groups
+        yield table.filter(has_label), _as_classes(present, clf.classes_), *groups
     if not n_labelled:
         raise TableError(f"The target {target!r} of {_name(path)} is empty.")
     if n_missing:
@@ -210,11 +210,11 @@ def _labelled(
 
 
 def _as_classes(labels: list[Any], classes: Any) -> Any:
-    """Return numbers as the ranges that a model has for classes, if it has any."""
+    """Cut numbers into the ranges that are the classes of a model, if they are."""
     from steelyard.io.dataset import cut_as
 
-    known = {*map(str, classes)}
-    if all(str(label) in known for label in labels):
+    names = {*map(str, classes)}
+    if all(str(label) in names for label in labels):
         return labels
     try:
         ranges = cut_as(list(map(float, labels)), classes)
@@ -227,7 +227,7 @@ def _costs(text: str | None) -> Any:
     """Read A,B or fp=A,fn=B."""
     if text is None:
         return None
-    parts = [part.rpartition("=") for part in text.split(",")]
+    parts = [entry.rpartition("=") for entry in text.split(",")]
     names = [name.strip() for name, _, _ in parts]
     try:
         costs = [float(cost) for _, _, cost in parts]

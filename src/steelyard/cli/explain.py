@@ -140,20 +140,20 @@ def _write_files(clf: Any, explanation: Any, arguments: argparse.Namespace) -> N
 
 
 def _title(clf: Any, arguments: argparse.Namespace) -> str | None:
-    """Return the title that was asked for; without any, the model file's own name."""
+    """Return the title of the page: that of the option, or the name of the file."""
     is_named = hasattr(clf, "target_name_") or arguments.card is not None
     return arguments.title or (None if is_named else Path(arguments.model).stem)
 
 
 def _page_options(clf: Any, arguments: argparse.Namespace) -> dict[str, Any]:
-    found = {name: getattr(arguments, name) for name in ("card", "language", "edit")}
+    page = {name: getattr(arguments, name) for name in ("card", "language", "edit")}
     if arguments.page_rows:
-        found["rows"] = _some_rows(clf, arguments.data, arguments.page_rows)
-    return found
+        page["rows"] = _some_rows(clf, arguments.data, arguments.page_rows)
+    return page
 
 
 def _some_rows(clf: Any, path: str, most: int) -> Any:
-    """Return rows of a file, evenly spaced, with their labels if it has them."""
+    """Return evenly spaced rows of a file, with their labels if it has any."""
     from steelyard.table.summary.whole_column import evenly
 
     try:
@@ -167,21 +167,21 @@ def _some_rows(clf: Any, path: str, most: int) -> Any:
 
 def _draw(explanation: Any, path: Path, picture: str) -> None:
     if explanation.kind != "sum" and explanation.parts:
-        part = max(explanation.parts, key=lambda part: part.share)
-        output.note(f"{explanation.note} The picture shows the {part.name}.")
-        explanation = part.explanation
+        submodel = max(explanation.parts, key=lambda entry: entry.share)
+        output.note(f"{explanation.note} The picture shows the {submodel.name}.")
+        explanation = submodel.explanation
     output.draw(explanation, path, picture)
 
 
 def _tables(whole: GlobalExplanation, names: list[str]) -> list[Any]:
-    """Return the value tables of some attributes, in each part that is a sum."""
+    """Return the value tables of columns, for each submodel that is a sum."""
     from steelyard.io.paths import find_column
 
     for name in names:
         find_column(name, whole.attributes, "The model")
     places = [whole.attributes.index(name) for name in names] or whole.order[:3]
-    parts = [("", whole), *((part.name, part.explanation) for part in whole.parts)]
-    sums = [(name, part.tables) for name, part in parts if part.tables]
+    submodels = [("", whole), *((s.name, s.explanation) for s in whole.parts)]
+    sums = [(name, submodel.tables) for name, submodel in submodels if submodel.tables]
     return [(name, tables[j]) for name, tables in sums[:3] for j in places]
 
 
@@ -262,8 +262,8 @@ def _show_evidence(console: Any, rows: LocalExplanation, i: int) -> None:
         console.print(output.evidence_table(evidence, most=15))
     if rows.neighbours:
         output.say(repr(rows.neighbours[i]))
-    for part in rows.parts[:3]:
-        output.say(f"\n{part.name} (share {part.share:.3f})", style="bold")
-        _show_evidence(console, part.explanation, i)
+    for submodel in rows.parts[:3]:
+        output.say(f"\n{submodel.name} (share {submodel.share:.3f})", style="bold")
+        _show_evidence(console, submodel.explanation, i)
     if len(rows.parts) > 3:
         console.print(f"… and {len(rows.parts) - 3} more parts; --json has all")

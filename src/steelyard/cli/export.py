@@ -86,8 +86,8 @@ def run_export(arguments: argparse.Namespace) -> None:
 
         gap = chosen.get("missing_text", "")
         for name, words in gaps_that_count(plan_of(clf), gap).items():
-            said = f"{listed(map(repr, words))} are missing cells, which count here"
-            output.note(f"{name}: in ONNX the texts {said}")
+            counted = f"{listed(map(repr, words))} are missing cells, which count here"
+            output.note(f"{name}: in ONNX the texts {counted}")
     if lacking:
         print(f"steelyard: not checked: {lacking}", file=sys.stderr)
         raise SystemExit(1)

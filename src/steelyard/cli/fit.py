@@ -1,6 +1,6 @@
 """``steelyard fit``: a file to a model.
 
-A fit tells of itself: its columns, and how it does on rows it has not seen.
+The report lists columns, and accuracy and log-loss by cross-validation.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from steelyard.notices.notice import arranged, in_lines, no_error_notice
 from steelyard.table.dates import dates_in
 
 _FOLDS, _SEED = 5, 1
-_MOST_ROWS = 5_000
+_MAX_CHECKED_ROWS = 5_000
 # Of the processor, for all folds; the first fit of a machine compiles kernels too.
-_MOST_SECONDS = 300.0
-_MOST_COLUMNS = 30
-_MOST_STRONGEST = 5
+_MAX_CHECK_SECONDS = 300.0
+_MAX_SHOWN_COLUMNS = 30
+_MAX_STRONGEST_COLUMNS = 5
 
 ABOUT = "learn a model from a table"
 EXAMPLES = """
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> None:
     with warnings.catch_warnings():
         # A notice says the same.
         warnings.simplefilter("ignore", IdentifierWarning)
-        found = learn(clf, method, arguments)
+        result = learn(clf, method, arguments)
     # Names that look like numbers were asked for.
     notices = [
         notice
@@ -80,14 +80,14 @@ def run(arguments: argparse.Namespace) -> None:
     clf.training_ = clf.training_.with_notices(notices)
     with output.writing(arguments.output, arguments.force) as path:
         clf.save(path)
-    if check := found.get("check"):
-        measured = check["accuracy"], found["majority"]["accuracy"], check["rows"]
+    if check := result.get("check"):
+        measured = check["accuracy"], result["majority"]["accuracy"], check["rows"]
         notices = arranged([*notices, *no_error_notice(*measured)])
     dates = dates_in(clf.encoder_.schema_.features)
     summary = {
         "model": arguments.output,
         "method": method,
-        **found,
+        **result,
         "columns": len({dates.get(name, name) for name in _used(clf)}),
         "classes": clf.classes_,
         "strongest": _strongest(clf),
@@ -99,30 +99,30 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _used(clf: Any) -> list[str]:
-    """Return the columns that the model learned from, those left out apart."""
+    """Return the columns that the model learned from."""
     left_out = clf.encoder_.schema_.left_out
     return [n for j, n in enumerate(clf.feature_names_in_) if j not in left_out]
 
 
 def _strongest(clf: Any) -> list[str]:
-    """Return the most important columns and pairs, where the model is one sum."""
+    """Return the most important columns and interactions, if the model is one sum."""
     if not getattr(clf.model_, "is_sum", False):
         return []
     whole = clf.explain_global()
     if whole.importance is None:
         return []
-    order = whole.order[:_MOST_STRONGEST]
+    order = whole.order[:_MAX_STRONGEST_COLUMNS]
     return [whole.attributes[j] for j in order if whole.importance[j] > 0.0]
 
 
 def _selection(clf: Any) -> dict[str, Any]:
-    """Return the predictors that a method selected, and the path of its search."""
+    """Return the columns that a method selected, and the path of its search."""
     if not isinstance(getattr(clf, "selected_features_", None), list):
         return {}
-    found = {"selected": clf.selected_features_}
+    selection = {"selected": clf.selected_features_}
     if hasattr(clf, "selection_path_"):
-        found["path"] = list(clf.selection_path_)
-    return found
+        selection["path"] = list(clf.selection_path_)
+    return selection
 
 
 def _set_device(clf: Any, method: str, device: str) -> None:
@@ -142,16 +142,16 @@ def _fit_table(clf: Any, method: str, arguments: argparse.Namespace) -> dict[str
     read = {"reading": data.reading or {}, "labels": dict(data.labels)}
     record = replace(clf.training_, **read)
     seconds, work = perf_counter() - start, process_time() - start_work
-    found = None
+    check = None
     if not arguments.no_check:
-        found = _cross_validated(clf, data, weights, work)
-    if found is not None:
-        record = replace(record, quality=[{**found, "date": date.today().isoformat()}])
+        check = _cross_validated(clf, data, weights, work)
+    if check is not None:
+        record = replace(record, quality=[{**check, "date": date.today().isoformat()}])
     clf.training_ = record
     return {
         "target": data.target_name,
         "rows": len(data),
-        "check": found,
+        "check": check,
         "majority": _majority(data.target),
         "column_report": _describe(data.table, clf, data.labels),
         "fit_seconds": seconds,
@@ -159,7 +159,7 @@ def _fit_table(clf: Any, method: str, arguments: argparse.Namespace) -> dict[str
 
 
 def _fit_stream(clf: Any, method: str, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Fit to rows that are read in chunks, of which all are never in memory."""
+    """Fit to rows that are read in chunks."""
     start = perf_counter()
     with watching(f"Fitting {method}", sys.stderr.isatty(), stays=False):
         rows, read = inputs.open_rows(arguments)
@@ -187,7 +187,7 @@ def _show(summary: dict[str, Any], noticed: list[str]) -> None:
         header = ["column", "kind", "", "holds", "missing", "distinct"]
         output.print_table("Columns", header, rows, 4)
         if n_hidden:
-            console.print(f"and {n_hidden} columns more\n")
+            console.print(f"and {n_hidden} more columns\n")
     if noticed:
         output.say("Noticed", style="bold")
         output.say(*(f"- {line}" for line in noticed), "")
@@ -216,14 +216,14 @@ def _said(names: list[str]) -> str:
 
 
 def _checked(summary: dict[str, Any]) -> str:
-    """Say how good predictions of new rows are, beside those without a model."""
+    """Describe the cross-validated measures, beside those of the majority class."""
     if summary["check"] is None:
         return ""
-    found, plain = summary["check"], summary["majority"]
-    loss = "" if found["log_loss"] is None else f", log-loss {found['log_loss']:.3f}"
+    check, plain = summary["check"], summary["majority"]
+    loss = "" if check["log_loss"] is None else f", log-loss {check['log_loss']:.3f}"
     return (
-        f"\nnew rows: accuracy {100 * found['accuracy']:.1f} %{loss} "
-        f"({found['folds']}-fold cross-validation of {found['rows']} rows)\n"
+        f"\nnew rows: accuracy {100 * check['accuracy']:.1f} %{loss} "
+        f"({check['folds']}-fold cross-validation of {check['rows']} rows)\n"
         f"always {str(plain['class'])!r}: accuracy {100 * plain['accuracy']:.1f} %, "
         f"log-loss {plain['log_loss']:.3f}"
     )
@@ -232,17 +232,17 @@ def _checked(summary: dict[str, Any]) -> str:
 def _cross_validated(
     clf: Any, data: Any, weights: Any, seconds: float
 ) -> dict[str, float] | None:
-    """Return accuracy and log-loss over five folds, None where that is not to be had.
+    """Return accuracy and log-loss over five folds, None if that takes too long.
 
-    Long tables are measured on 5,000 of their rows. ``seconds`` are those of the
-    processor for the fit, by which a check that would take minutes is left out.
+    Long tables are measured on a sample of 5,000 rows. ``seconds`` is the processor
+    time of the fit, from which that of the folds is estimated.
     """
     import numpy as np
 
     from steelyard.evaluation.evaluate import Evaluation, cross_validated
 
-    n_rows = min(len(data), _MOST_ROWS)
-    if seconds * _FOLDS * n_rows / len(data) > _MOST_SECONDS:
+    n_rows = min(len(data), _MAX_CHECKED_ROWS)
+    if seconds * _FOLDS * n_rows / len(data) > _MAX_CHECK_SECONDS:
         note("not checked, since that would take long: see 'steelyard evaluate'")
         return None
     rows = np.arange(len(data))
@@ -260,16 +260,16 @@ def _cross_validated(
             given = table, labels, weights
             shown = sys.stderr.isatty()
             predicted = cross_validated(clf, *given, _FOLDS, _SEED, shown)
-            found = Evaluation.measured(*predicted, _FOLDS, None, None)
+            evaluation = Evaluation.measured(*predicted, _FOLDS, None, None)
     except ValueError as error:
         note(f"not checked by cross-validation: {error}")
         return None
-    measures = {name: found.metrics[name] for name in ("accuracy", "log_loss")}
+    measures = {name: evaluation.metrics[name] for name in ("accuracy", "log_loss")}
     return {**measures, "folds": _FOLDS, "rows": n_rows}  # type: ignore[dict-item]
 
 
 def _majority(labels: Any) -> dict[str, Any]:
-    """Return what is right without a model: always the most frequent class."""
+    """Return the measures of always predicting the most frequent class."""
     import numpy as np
 
     classes, counts = np.unique(labels, return_counts=True)
@@ -282,10 +282,9 @@ def _majority(labels: Any) -> dict[str, Any]:
 
 
 def _describe(table: Any, clf: Any, labels: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return kind, missing cells, values and remarks of each column.
+    """Describe each column: kind, missing cells, distinct values and a remark.
 
-    Without a remark it is the label of the column, if there is one. Columns that are
-    left out come last.
+    The default remark is the label of the column. Columns that are left out come last.
     """
     import pandas as pd
 
@@ -295,49 +294,49 @@ def _describe(table: Any, clf: Any, labels: Mapping[str, str]) -> list[dict[str,
     remarks |= dict.fromkeys(aside, "identifier: left out")
     lines = []
     for name in sorted(table.columns, key=lambda name: name in aside):
-        known = table[name].dropna()
-        n_values = int(known.nunique())
-        is_number = pd.api.types.is_numeric_dtype(known) and known.dtype != bool
+        cells = table[name].dropna()
+        n_values = int(cells.nunique())
+        is_number = pd.api.types.is_numeric_dtype(cells) and cells.dtype != bool
         remark = "constant" if n_values < 2 else ""
         remark = remarks.get(str(name), remark)
         kind = "numbers" if is_number else "categories"
-        if pd.api.types.is_datetime64_any_dtype(known):
+        if pd.api.types.is_datetime64_any_dtype(cells):
             kind, remark = "dates", ""
         lines.append(
             {
                 "column": str(name),
                 "kind": kind,
-                "missing": int(len(table) - len(known)),
+                "missing": int(len(table) - len(cells)),
                 "distinct": n_values,
                 "remark": remark or labels.get(str(name), ""),
-                "holds": _content(known, is_number),
+                "holds": _content(cells, is_number),
             }
         )
     return lines
 
 
-def _content(known: Any, is_number: bool) -> str:
-    """Say what a column holds: the range of its numbers, or its commonest value."""
-    if not len(known):
+def _content(cells: Any, is_number: bool) -> str:
+    """Describe cells: the range of numbers or dates, or the most common value."""
+    if not len(cells):
         return ""
     if is_number:
-        return f"{known.min():.6g} … {known.max():.6g}"
-    if known.dtype.kind == "M":
-        return f"{known.min():%Y-%m-%d} … {known.max():%Y-%m-%d}"
-    counts = known.astype(str).value_counts()
-    share = 100 * counts.iloc[0] / len(known)
+        return f"{cells.min():.6g} … {cells.max():.6g}"
+    if cells.dtype.kind == "M":
+        return f"{cells.min():%Y-%m-%d} … {cells.max():%Y-%m-%d}"
+    counts = cells.astype(str).value_counts()
+    share = 100 * counts.iloc[0] / len(cells)
     return f"{shortened(str(counts.index[0]), 20)} {share:.0f} %"
 
 
 def _column_rows(lines: list[dict[str, Any]]) -> tuple[list[list[str]], int]:
-    """Return texts of the columns to show, those with remarks first if they are many.
+    """Return the table of columns to show, and how many are not shown.
 
-    The number is that of the columns that are not shown.
+    If there are many, those with remarks come first.
     """
     shown = lines
-    if len(lines) > _MOST_COLUMNS:
+    if len(lines) > _MAX_SHOWN_COLUMNS:
         shown = sorted(lines, key=lambda line: (not line["remark"], -line["missing"]))
-        shown = shown[:_MOST_COLUMNS]
+        shown = shown[:_MAX_SHOWN_COLUMNS]
     names = ("column", "kind", "remark", "holds", "missing", "distinct")
     texts = [[str(line[name] or "") for name in names] for line in shown]
     return texts, len(lines) - len(shown)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from steelyard.io.reader import Reader
     from steelyard.io.scanning import Scan
 
-_MANY_CLASSES = 200
+_MAX_CLASSES = 200
 
 
 def read_training(
@@ -64,7 +64,7 @@ def read_training(
 
 
 def _check_classes(data: DataSet, is_wanted: bool) -> None:
-    if (n_classes := len(data.classes)) > _MANY_CLASSES and not is_wanted:
+    if (n_classes := len(data.classes)) > _MAX_CLASSES and not is_wanted:
         raise TableError(
             f"The target {data.target_name!r} has {n_classes} classes in {len(data)} "
             "rows, which may take long and say little. If it is the right column, add "
@@ -73,7 +73,7 @@ def _check_classes(data: DataSet, is_wanted: bool) -> None:
 
 
 def check_kinds(arguments: argparse.Namespace) -> None:
-    """Refuse columns that are to hold both names and numbers."""
+    """Refuse columns that are both in --categorical and --numeric."""
     both = sorted(set(arguments.categorical) & set(arguments.numeric))
     if both:
         raise ColumnError(f"Column {both[0]!r} is both in --categorical and --numeric.")
@@ -99,18 +99,18 @@ def make_classifier(arguments: argparse.Namespace) -> tuple[str, Any]:
 
 
 def _shapes(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the shapes that options give to columns."""
-    found: dict[str, Any] = {}
+    """Return the constraints that options set, by column."""
+    constraints: dict[str, Any] = {}
     for kind in SHAPES:
         for text in getattr(arguments, kind, ()):
             name, colon, label = text.rpartition(":")
             column = name if colon else text
-            if column in found:
+            if column in constraints:
                 raise ParameterError(
                     f"--{kind} names {column!r}, which has another shape already."
                 )
-            found[column] = (kind, label) if colon else kind
-    return found
+            constraints[column] = (kind, label) if colon else kind
+    return constraints
 
 
 def _setting(text: str) -> tuple[str, Any]:
@@ -126,7 +126,7 @@ def _setting(text: str) -> tuple[str, Any]:
 
 
 def _read_names(clf: Any, settings: dict[str, Any]) -> None:
-    """Read text as a list of names where a setting takes lists and no such text."""
+    """Split the text of settings that take a list of names."""
     for name, value in settings.items():
         declared = clf._settings.get(name)
         allowed = None if declared is None else declared.allowed
@@ -143,14 +143,16 @@ def _weights(data: DataSet, name: str) -> NDArray[Any]:
     where = f"The data set {data.name}"
     column = data.table[find_column(name, data.table.columns, where)]
     if not pd.api.types.is_numeric_dtype(column) or column.isna().any():
-        raise ColumnError(f"The weights in column {name!r} must be numbers, all known.")
+        raise ColumnError(
+            f"The weights in column {name!r} must be numbers, none missing."
+        )
     return np.asarray(column, dtype=np.float64)
 
 
 def chosen_columns(
     arguments: argparse.Namespace, names: Sequence[str], target: str, where: str
 ) -> list[str]:
-    """Return the columns to learn from, as options say."""
+    """Return the columns to learn from, by --columns and --drop."""
     chosen = [find_column(name, names, where) for name in arguments.columns]
     dropped = [find_column(name, names, where) for name in arguments.drop]
     if target in chosen:
@@ -163,7 +165,7 @@ def chosen_columns(
 
 
 def check_model_file(path: str) -> None:
-    """Refuse a model file that is not there, and name those that are like it."""
+    """Refuse a model file that does not exist, and suggest similar names."""
     place = Path(path)
     if not place.is_file():
         beside = (file.name for file in place.parent.glob("*.json"))
@@ -172,7 +174,7 @@ def check_model_file(path: str) -> None:
 
 
 def load_model(path: str) -> Any:
-    """Read a model file whose columns have names."""
+    """Read a model file; a model without column names is refused."""
     from steelyard.persistence.files import load_fitted
 
     check_model_file(path)
@@ -201,9 +203,9 @@ def rows_for(
     rows: int = 50_000,
     advance: Callable[..., None] = lambda *_: None,
 ) -> Iterator[tuple[Any, Any]]:
-    """Yield what a model predicts from, and further columns, some rows at a time.
+    """Yield chunks of rows: the columns of a model, and further columns.
 
-    ``advance`` is told rows and bytes that were read, and how many bytes there are.
+    ``advance`` is called with the rows and bytes read so far, and all bytes.
     """
     from steelyard.io.chunks import regroup
     from steelyard.io.kinds import Recast
@@ -222,10 +224,10 @@ def rows_for(
     recast = Recast(reader, text=others, expected=expected, like=like)
     n_rows = 0
     try:
-        for part in regroup(recast.read([*expected, *others], rows), rows):
-            yield part.cells.select(list(expected)), part.cells.select(list(also))
-            n_rows += part.cells.num_rows
-            advance(f"{n_rows:,} rows", part.n_bytes, reader.n_bytes)
+        for chunk in regroup(recast.read([*expected, *others], rows), rows):
+            yield chunk.cells.select(list(expected)), chunk.cells.select(list(also))
+            n_rows += chunk.cells.num_rows
+            advance(f"{n_rows:,} rows", chunk.n_bytes, reader.n_bytes)
         if not n_rows:
             raise TableError(f"There are no rows in {reader.name}.")
     finally:
@@ -240,21 +242,21 @@ def rows_and_labels(clf: Any, path: str, target: str | None) -> tuple[Any, Any]:
     table, others = next(rows_for(clf, path, plain, also, rows=20_000))
     if target is None:
         return table, None
-    known = {str(label): label for label in clf.classes_.tolist()}
+    classes = {str(label): label for label in clf.classes_.tolist()}
     cells = others.column(target).to_pylist()
-    labels = [known.get(str(cell), known.get(str(cell).strip())) for cell in cells]
+    labels = [classes.get(str(cell), classes.get(str(cell).strip())) for cell in cells]
     if None in labels:
         raise ColumnError(
             f"Column {target!r} of {path} has {cells[labels.index(None)]!r}, which is "
-            f"none of the classes {listed(known)}."
+            f"none of the classes {listed(classes)}."
         )
     return table, labels
 
 
 def _expected(schema: Any, names: Sequence[str]) -> dict[str, str]:
-    """Return the columns to read for a model, and what they are to hold.
+    """Map the columns to read for a model to their kinds of cells.
 
-    A file has a column of dates, and the model a column for each of its parts.
+    A column of dates in the file stands for the columns of its parts in the model.
     """
     cells = {feature.name: feature.cells for feature in schema.features}
     expected: dict[str, str] = {}
@@ -289,10 +291,10 @@ def _check_lacking(expected: Iterable[str], also: list[str], reader: Reader) -> 
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kmgt]?)(i?)b?", re.IGNORECASE)
-_LEAST_MEMORY = 10**8
+_MIN_MEMORY_BYTES = 10**8
 
-# What tables take in memory while a model is fitted: bytes a cell of a Parquet file,
-# and bytes for each of a text file, which gzip makes smaller first.
+# Estimated memory of a fit: bytes per cell of a Parquet file, bytes per byte of a text
+# file, and the factor by which compressed text grows.
 _BYTES_A_CELL = 16
 _BYTES_A_BYTE = 4
 _UNPACKED = 5
@@ -309,31 +311,31 @@ def size_of(text: str) -> int:
     >>> size_of("2GB"), size_of("1.5 GiB"), size_of("300000000")
     (2000000000, 1610612736, 300000000)
     """
-    found = _SIZE.fullmatch(text.strip())
-    if found is None:
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
         problem = f"must be a size such as 500MB or 2GB, not {text!r}"
         raise argparse.ArgumentTypeError(problem)
-    unit = found[2].lower()
-    factor = 1024 ** " kmgt".index(unit) if found[3] and unit else _UNITS[unit]
-    size = int(float(found[1]) * factor)
-    if size < _LEAST_MEMORY:
+    unit = match[2].lower()
+    factor = 1024 ** " kmgt".index(unit) if match[3] and unit else _UNITS[unit]
+    size = int(float(match[1]) * factor)
+    if size < _MIN_MEMORY_BYTES:
         raise argparse.ArgumentTypeError(f"must be at least 100MB, not {text!r}")
     return size
 
 
 def default_memory() -> int:
-    """Return half of the memory of this machine, or of what its container may use."""
-    known = [2 * 10**9]
+    """Return half of the memory of this machine, or of its container."""
+    sizes = [2 * 10**9]
     with contextlib.suppress(AttributeError, ValueError, OSError):
-        known = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+        sizes = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     with contextlib.suppress(OSError, ValueError):
         with open("/sys/fs/cgroup/memory.max", encoding="ascii") as file:
-            known.append(int(file.read()))
-    return max(min(known) // 2, _LEAST_MEMORY)
+            sizes.append(int(file.read()))
+    return max(min(sizes) // 2, _MIN_MEMORY_BYTES)
 
 
 def add_memory(parser: argparse.ArgumentParser) -> None:
-    """Say when tables are read in chunks, and where temporary files go."""
+    """Add the options of memory and of the folder for temporary files."""
     group = parser.add_argument_group("tables larger than memory")
     about = "read in chunks what would take more, such as 2GB (default: half of all)"
     group.add_argument("--memory", type=size_of, metavar="SIZE", help=about)
@@ -354,7 +356,7 @@ def is_streamed(arguments: argparse.Namespace) -> bool:
 
 
 def _size_in_memory(path: str, format: str | None) -> int:
-    """Guess how many bytes a file takes in memory, 0 if it cannot be streamed."""
+    """Estimate how many bytes a file takes in memory, 0 if it cannot be streamed."""
     from steelyard.io.paths import TEXT, packing_of, stem_and_format
 
     format, size = format or stem_and_format(path)[1], os.path.getsize(path)
@@ -366,10 +368,10 @@ def _size_in_memory(path: str, format: str | None) -> int:
     from pyarrow.parquet import read_metadata
 
     try:
-        found = read_metadata(path)
+        metadata = read_metadata(path)
     except ArrowException as error:
         raise TableError(f"{path} is not a Parquet file: {error}") from None
-    return int(found.num_rows * found.num_columns * _BYTES_A_CELL)
+    return int(metadata.num_rows * metadata.num_columns * _BYTES_A_CELL)
 
 
 # ------------------------------------------------------------------------------ fitting

@@ -39,7 +39,7 @@ def run_methods(arguments: argparse.Namespace) -> None:
     if arguments.json:
         output.print_json(rows)
         return
-    # Names of classes and settings are there for scripts; they would not fit.
+    # Names of classes and settings would not fit; scripts have them in --json.
     header = ["acronym", "family", "learns", "paper"]
     cells = [[row[name] for name in header] for row in rows]
     for line in cells:

@@ -21,7 +21,7 @@ steelyard monitor model.json "2024/*.parquet" --by date --target ill --json
 """
 
 ALARM = 3
-"""Exit status where a threshold is passed."""
+"""Exit status if a threshold is passed."""
 
 
 def add_monitor_options(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +30,7 @@ def add_monitor_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", nargs="+", metavar="FILE", help=options.SEVERAL)
     about = "column of periods, which the model need not use; dates are cut to months"
     parser.add_argument("--by", metavar="NAME", help=about)
-    about = "column of the truth, as far as it is known (default: the model's target, "
+    about = "column of true classes, if known (default: the model's target, "
     parser.add_argument("--target", metavar="NAME", help=f"{about}if it is there)")
     about = "threshold of the population stability index (default: 0.25)"
     parser.add_argument("--psi", type=float, default=0.25, metavar="X", help=about)
@@ -46,7 +46,7 @@ def add_monitor_options(parser: argparse.ArgumentParser) -> None:
 
 @options.command("monitor", _MONITOR, _MONITOR_EXAMPLES, add_monitor_options)
 def run_monitor(arguments: argparse.Namespace) -> int:
-    """Compare, print and write; return 3 where a threshold is passed, else 0."""
+    """Compare, print and write; return 3 if a threshold is passed, else 0."""
     output.check_output(arguments.output, arguments.force)
     if arguments.output and not arguments.output.lower().endswith((".html", ".htm")):
         problem = f"The report is an HTML file, not {arguments.output}."
@@ -55,13 +55,13 @@ def run_monitor(arguments: argparse.Namespace) -> int:
     target = arguments.target or _target_of_model(clf, arguments)
     check_target(target, clf, arguments)
     with output.working("Comparing …"):
-        found = _compared(clf, target, arguments)
-    output.present(arguments, found.to_dict, lambda: _show_drift(found))
+        drift = _compared(clf, target, arguments)
+    output.present(arguments, drift.to_dict, lambda: _show_drift(drift))
     if arguments.output is not None:
         title = f"{Path(arguments.model).name}: drift"
-        page = found.to_html(title=title)
+        page = drift.to_html(title=title)
         output.write_text(arguments.output, page, arguments.force)
-    return ALARM if found.is_alarm else 0
+    return ALARM if drift.is_alarm else 0
 
 
 def _compared(clf: Any, target: str | None, arguments: argparse.Namespace) -> Drift:
@@ -77,7 +77,7 @@ def _compared(clf: Any, target: str | None, arguments: argparse.Namespace) -> Dr
 
 
 def _target_of_model(clf: Any, arguments: argparse.Namespace) -> str | None:
-    """Return the model's target where the files have it."""
+    """Return the model's target if the files have that column, else None."""
     from steelyard.io.recognise import open_files
 
     target = getattr(clf, "target_name_", None)
@@ -91,7 +91,7 @@ def _target_of_model(clf: Any, arguments: argparse.Namespace) -> str | None:
     return str(target)
 
 
-def _show_drift(found: Drift) -> None:
-    for table in found.tables():
+def _show_drift(drift: Drift) -> None:
+    for table in drift.tables():
         output.print_table(*table)
-    output.say(*found.summary())
+    output.say(*drift.summary())

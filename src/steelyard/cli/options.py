@@ -33,7 +33,7 @@ FOLDS = {"folds": 10, "seed": 1}
 
 
 class Command(NamedTuple):
-    """What a command is about, examples, its options, and the function that runs it."""
+    """A command: its help, examples, options, and the function that runs it."""
 
     about: str
     examples: str
@@ -48,35 +48,35 @@ COMMANDS: dict[str, Command] = {}
 def command(
     name: str, about: str, examples: str, add_options: Callable[..., None]
 ) -> Callable[[Any], Any]:
-    """List a function as the command of a name."""
-    known = about, examples, add_options
-    return lambda run: COMMANDS.setdefault(name, Command(*known, run)).run
+    """Register a function as the command of a name."""
+    entry = about, examples, add_options
+    return lambda run: COMMANDS.setdefault(name, Command(*entry, run)).run
 
 
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line, and whose examples keep their lines."""
 
     as_json = False
-    """Whether errors are JSON, since that is asked for."""
+    """Whether errors are printed as JSON."""
 
     given: Sequence[str] = ()
-    """What was given to all commands."""
+    """The arguments of the process."""
 
     def __init__(self, **options: Any) -> None:
         kept_lines = argparse.RawDescriptionHelpFormatter
         super().__init__(formatter_class=kept_lines, allow_abbrev=False, **options)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse arguments; what is not known is an error of the command it follows."""
+        """Parse arguments; an unknown one is an error of the command it follows."""
         Parser.given = sys.argv[1:] if args is None else list(args)
-        found, unknown = self.parse_known_args(args, namespace)
+        arguments, unknown = self.parse_known_args(args, namespace)
         if unknown:
-            of: Parser = getattr(found, "parser", self)
+            of: Parser = getattr(arguments, "parser", self)
             of.error(f"unrecognized arguments: {' '.join(unknown)}")
-        return found
+        return arguments
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong in one line, and what was perhaps meant."""
+        """Exit with a line that says what is wrong and suggests a correction."""
         line = " ".join(message.split()).rstrip(".")
         advice = f"{line}.{self._meant(line)} Try '{self.prog} --help'."
         document = json.dumps({"error": advice}, ensure_ascii=False)
@@ -84,22 +84,22 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{text}\n")
 
     def _meant(self, line: str) -> str:
-        """Suggest an option or a choice that is spelt nearly so."""
+        """Suggest an option or a choice of similar spelling."""
         from steelyard._common.text import did_you_mean
 
         if match := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)$", line):
             return did_you_mean(match[1], re.findall(r"[\w.-]+", match[2]))
-        known = [name for own in self._actions for name in own.option_strings]
+        options = [name for action in self._actions for name in action.option_strings]
         words = re.findall(r"unrecognized arguments: (--?[\w-]+)", line)
         if "are required" in line:
-            # A misspelt option is lacking under its own name.
+            # A misspelt option is reported as a missing one.
             given = (word.partition("=")[0] for word in self.given)
-            words = [w for w in given if w.startswith("--") and w not in known]
-        return did_you_mean(words[0], known) if words else ""
+            words = [w for w in given if w.startswith("--") and w not in options]
+        return did_you_mean(words[0], options) if words else ""
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:
-    """Say how files are read."""
+    """Add the options of reading files."""
     group = parser.add_argument_group("reading files")
     about = "kind of the file (default: by its extension; csv for standard input)"
     group.add_argument("--format", choices=FORMATS, help=about)
@@ -128,13 +128,13 @@ def add_input(parser: argparse.ArgumentParser) -> None:
 
 
 def add_split_pairs(parser: argparse.ArgumentParser) -> None:
-    """Say whose evidence that of a pair of columns is."""
+    """Add the option to split the contributions of interactions."""
     about = "divide the evidence of a pair of columns between the two, half and half"
     parser.add_argument("--split-pairs", action="store_true", help=about)
 
 
 def add_page(parser: argparse.ArgumentParser) -> None:
-    """Say what stands on a page of a model."""
+    """Add the options of the page of a model."""
     page = parser.add_argument_group("page")
     page.add_argument("--title", metavar="TEXT", help="heading of the page")
     about = "TOML file: author, use, quality, labels, units, groups, order of columns"
@@ -148,7 +148,7 @@ def add_page(parser: argparse.ArgumentParser) -> None:
 
 
 def add_training(parser: argparse.ArgumentParser) -> None:
-    """Say what is learned, from which columns, by which method."""
+    """Add the options of training: target, columns, method, reading."""
     add_target(parser)
     about = "cut a target of numbers into N classes of about equal size"
     parser.add_argument("--bins", type=int, metavar="N", help=about)
@@ -179,20 +179,20 @@ def add_training(parser: argparse.ArgumentParser) -> None:
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:
-    """Say which column is predicted."""
+    """Add the option of the target."""
     about = "column to predict (default: class, target or label; in ARFF files, failing"
     parser.add_argument("--target", metavar="NAME", help=f"{about} that, the last)")
 
 
 def add_folds(parser: argparse.ArgumentParser) -> None:
-    """Say how rows are split; what is not given is None."""
+    """Add the options of folds, None if not given."""
     for name, about in (("folds", "folds"), ("seed", "seed of the folds")):
         about = f"{about} (default: {FOLDS[name]})"
         parser.add_argument(f"--{name}", type=int, help=about)
 
 
 def add_runs(parser: argparse.ArgumentParser) -> None:
-    """Say where data sets are, and how many fits run side by side."""
+    """Add the options of the folder of data sets and the number of processes."""
     about = "folder of data sets (default: environment STEELYARD_DATA)"
     parser.add_argument("--data", metavar="DIR", help=about)
     about = "processes (default: 2)"
@@ -214,13 +214,13 @@ def add_sql(parser: argparse.ArgumentParser) -> Any:
 
 
 def add_force(parser: argparse.ArgumentParser) -> None:
-    """Allow files to be replaced."""
+    """Add the option to replace files."""
     about = "replace output files that exist"
     parser.add_argument("--force", action="store_true", help=about)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """Offer JSON in place of text."""
+    """Add the option to print JSON."""
     about = "print one JSON document instead of text"
     parser.add_argument("--json", action="store_true", help=about)
 
@@ -251,12 +251,12 @@ def names_of(text: str) -> list[str]:
 
 
 def reading_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return how files are read, as `add_input` has asked."""
+    """Return the values of the options of `add_input`."""
     return chosen(arguments, *READING)
 
 
 def chosen(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """Return what was chosen for some options, by name."""
+    """Return the values of some options, by name."""
     return {name: getattr(arguments, name) for name in names}
 
 
@@ -266,7 +266,7 @@ def folds_of(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def given(arguments: argparse.Namespace, names: str) -> dict[str, Any]:
-    """Return those of some options, named in one text, that were given."""
-    found = chosen(arguments, *names.split())
+    """Return the values of those options, named in one text, that were given."""
+    values = chosen(arguments, *names.split())
     # 0 was given, though it equals False.
-    return {n: v for n, v in found.items() if v is not False and v not in (None, [])}
+    return {n: v for n, v in values.items() if v is not False and v not in (None, [])}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from steelyard.explain.row_cells import Evidence
 
-# A pipe has no width of its own; tables are as wide as they need to be.
+# A pipe has no width; tables are as wide as they need to be.
 _PIPE_WIDTH = 400
 _PICTURES = (".png", ".svg", ".pdf")
 
@@ -30,7 +30,7 @@ _PICTURES = (".png", ".svg", ".pdf")
 def screen(*, error: bool = False) -> Console:
     """Return a console on standard output, or standard error.
 
-    Colours are left out where it is no terminal, and where NO_COLOR is set.
+    Colours are left out if it is no terminal, or if NO_COLOR is set.
     """
     from rich.console import Console
 
@@ -58,9 +58,9 @@ _notes: list[str] = []
 
 
 def note(*texts: str) -> None:
-    """Tell the user something when the command has succeeded.
+    """Keep notes to print on standard error once the command has succeeded.
 
-    Where it fails, the one line that says why is not lost among others.
+    If it fails, only the line that says why is printed.
     """
     _notes.extend(texts)
 
@@ -70,9 +70,9 @@ _CODE = re.compile(r"( \()?`(?:\w+\.)*(\w+)(=[^`]*|[(\[][^`]*)?`(\))?")
 
 
 def in_options(text: str, parser: argparse.ArgumentParser) -> str:
-    """Say by options what the library says by settings and calls, in backquotes.
+    """Replace settings and calls in backquotes by options of the command line.
 
-    A setting without an option of its own has ``--set``. Calls without one are left
+    A setting without a separate option has ``--set``. Calls without one are left
     out where they are an aside, in brackets.
 
     Examples
@@ -116,20 +116,20 @@ def plain_notices(
 
 
 def note_notices(notices: Sequence[Notice]) -> None:
-    """Tell the user the worst of what was noticed, in one line."""
+    """Add a note with the worst notices in one line."""
     if notices:
         note(in_one_line(notices))
 
 
 def show_notes(wanted: bool = True) -> None:
-    """Print the notes on standard error, apart from results, and forget them."""
+    """Print the notes on standard error if wanted, and clear them."""
     notes, _notes[:] = list(dict.fromkeys(_notes)), []
     if notes and wanted:
         say(*notes, style="dim", error=True)
 
 
 def working(text: str) -> Any:
-    """Show what is going on while it goes on, on a terminal."""
+    """Show a spinner with a text while a block runs, on a terminal."""
     return screen(error=True).status(text)
 
 
@@ -143,7 +143,7 @@ def print_json(document: Any) -> None:
 def present(
     arguments: argparse.Namespace, document: Callable[[], Any], show: Callable[[], None]
 ) -> None:
-    """Print JSON where it is asked for, text otherwise."""
+    """Print JSON if ``--json`` is given, text otherwise."""
     if arguments.json:
         print_json(document())
     else:
@@ -251,14 +251,14 @@ def writing(path: str, force: bool) -> Iterator[Path]:
 
 
 def write_text(path: str, text: str, force: bool) -> None:
-    """Write a text to a file, and say so."""
+    """Write a text to a file, and add a note."""
     with writing(path, force) as partial:
         partial.write_text(text, encoding="utf-8")
     note(f"written: {path}")
 
 
 def check_picture(picture: str | None) -> None:
-    """Refuse a file that is of no kind of picture."""
+    """Refuse a picture file whose extension is not known."""
     if picture and Path(picture).suffix.lower() not in _PICTURES:
         raise ParameterError(
             f"Pictures are written to {', '.join(_PICTURES)}, not to {picture}."
@@ -266,7 +266,7 @@ def check_picture(picture: str | None) -> None:
 
 
 def draw(shown: Any, path: Path, picture: str) -> None:
-    """Write what can be drawn to a file, in the format that a name says."""
+    """Plot to a file, in the format of the picture's extension."""
     import matplotlib
 
     # Files are drawn without a window.

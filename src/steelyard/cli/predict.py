@@ -101,17 +101,17 @@ def run(arguments: argparse.Namespace) -> None:
 def _answers(
     arguments: argparse.Namespace, noticed: list[Notice]
 ) -> tuple[Any, Callable[[Advance], Iterable[Columns]]]:
-    """Return classes, and what yields predictions when it is told where to count.
+    """Return classes, and a function that yields predictions and reports progress.
 
-    After the last of them, ``noticed`` has what is odd about the rows.
+    After the last chunk, ``noticed`` contains the notices of the rows.
     """
     quick = quick_predictions(arguments)
     if quick is not None:
-        classes, columns, found = quick
-        noticed += found
+        classes, columns, notices = quick
+        noticed += notices
         return classes, lambda advance: [columns]
     clf = load_model(arguments.model)
-    return clf.classes_, lambda told: _predictions(clf, arguments, told, noticed)
+    return clf.classes_, lambda advance: _predictions(clf, arguments, advance, noticed)
 
 
 def _counted(chunks: Iterable[Columns], counts: list[int]) -> Iterator[Columns]:
@@ -123,7 +123,7 @@ def _counted(chunks: Iterable[Columns], counts: list[int]) -> Iterator[Columns]:
 def _writer(
     arguments: argparse.Namespace, noticed: list[Notice]
 ) -> Callable[..., None]:
-    """Return what writes predictions, by the extension of the file."""
+    """Return the function that writes predictions, by the extension of the file."""
     if arguments.output is None:
         write = partial(_write_csv, separator=",", is_safe=arguments.safe_csv)
         return partial(_write_json, noticed=noticed) if arguments.json else write
@@ -147,7 +147,7 @@ def _predictions(
     advance: Advance,
     noticed: list[Notice],
 ) -> Iterator[Columns]:
-    """Yield predictions by column, chunk by chunk; then say what was noticed."""
+    """Yield the columns of predictions, chunk by chunk; then add the notices."""
     from steelyard.notices.check import NewRows
 
     rows = arguments.chunk_rows or (
@@ -210,7 +210,7 @@ def _write_json(
     chunks: Iterable[Columns],
     noticed: list[Notice],
 ) -> None:
-    """Write one document, a line for each row, without holding all of them."""
+    """Write one JSON document, a line for each row, as chunks come."""
     before = f'{{"columns": {_json(header)},\n"rows": [\n '
     for columns in chunks:
         for line in _lines(columns):

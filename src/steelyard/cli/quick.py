@@ -1,7 +1,7 @@
 """Predict small files without loading what large ones need.
 
-Whatever is unusual in a model, a file or the options is left to the ordinary path,
-before anything is written: results and messages are the same.
+Unusual models, files and options are left to the ordinary path before anything is
+written: results and messages are the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from steelyard.notices.notice import ColumnCheck, Notice, all_notices, column_ch
 if TYPE_CHECKING:
     from steelyard.export.scorer import Scorer
 
-_MOST_BYTES = 250_000
+_MAX_FILE_BYTES = 250_000
 _EXACT_KINDS = {"categorical", "binned", "linear", "pair"}
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
@@ -33,11 +33,11 @@ Answer = tuple[list[Any], list[Any], list[Notice]]
 
 
 class _UnusualFileError(Exception):
-    """Something that the ordinary path knows better."""
+    """The ordinary path is needed."""
 
 
 def quick_predictions(arguments: argparse.Namespace) -> Answer | None:
-    """Return classes, predictions and notices, None for the ordinary path."""
+    """Return classes, predictions and notices; None if the ordinary path is needed."""
     try:
         return _predictions(arguments)
     except Exception:
@@ -50,7 +50,7 @@ def _predictions(arguments: argparse.Namespace) -> Answer:
     is_parquet = (arguments.output or "").lower().endswith((".parquet", ".pq"))
     _need(not (arguments.reasons or arguments.intervals or is_parquet))
     _need(not any("=" in word for word in arguments.missing_values or ()))
-    _need(0 < os.path.getsize(path) <= _MOST_BYTES)
+    _need(0 < os.path.getsize(path) <= _MAX_FILE_BYTES)
     score, like, checks = _scorer(arguments.model)
     _need(not like.get("missing_by_column"))
     # Columns that are left out may be lacking, and hold anything.
@@ -64,8 +64,8 @@ def _predictions(arguments: argparse.Namespace) -> Answer:
     by_row = zip(*read, strict=True)
     answers = [score.answer(dict(zip(expected, r, strict=True))) for r in by_row]
     labels, probabilities = zip(*answers, strict=True)
-    known = {*score.columns, *keep}
-    extra = [name for name in table.columns if name not in known]
+    expected_names = {*score.columns, *keep}
+    extra = [name for name in table.columns if name not in expected_names]
     if extra:
         shown = listed(extra)
         note(f"columns that the model does not use are ignored: {shown}")
@@ -77,19 +77,19 @@ def _predictions(arguments: argparse.Namespace) -> Answer:
 
 
 def _add_cells(check: ColumnCheck, cells: list[Any]) -> None:
-    """Look at the cells of a column, beside those of training."""
-    known = [cell for cell in cells if cell is not None]
-    n_missing = len(cells) - len(known)
+    """Compare the cells of a column with those of training."""
+    present = [cell for cell in cells if cell is not None]
+    n_missing = len(cells) - len(present)
     if check.feature.kind == "categorical":
-        codes = check.feature.codes(known)
+        codes = check.feature.codes(present)
         unseen = Counter(
-            cell for cell, code in zip(known, codes, strict=True) if not code
+            cell for cell, code in zip(present, codes, strict=True) if not code
         )
         check.add_values(len(cells), n_missing, unseen)
-    elif known and check.feature.cells != "nothing":
-        low, high = check.ends or (min(known), max(known))
-        n_beyond = sum(not low <= number <= high for number in known)
-        ends = min(known), max(known)
+    elif present and check.feature.cells != "nothing":
+        low, high = check.ends or (min(present), max(present))
+        n_beyond = sum(not low <= number <= high for number in present)
+        ends = min(present), max(present)
         check.add_numbers(len(cells), n_missing, *ends, n_beyond)
     else:
         check.add_values(len(cells), n_missing, {})
@@ -98,15 +98,15 @@ def _add_cells(check: ColumnCheck, cells: list[Any]) -> None:
 def _scorer(path: str) -> tuple[Scorer, dict[str, Any], list[ColumnCheck]]:
     """Return the scorer of a model file, if its answers are exact and its cells plain.
 
-    The file is read with all the checks of ``load``. With it come how the training file
-    was read, and what is known of the columns, which new cells are compared with.
+    The file is read with all the checks of ``load``. Further results are how the
+    training file was read, and the checks of new cells by column.
     """
     from steelyard.export.reading import scorer_of_model
     from steelyard.persistence.files import read
 
     checked = read(path)
     model, classes = checked.model, checked.classes
-    # Of other sums the last digit may differ, and SPSS reads cells in its own way.
+    # Of other sums the last digit may differ, and SPSS reads cells differently.
     _need(model.kind == "sum" and checked.estimator != "SPSSNaiveBayes")
     _need({feature.kind for feature in model.schema.features} <= _EXACT_KINDS)
     # Other numbers are printed as NumPy has them.
@@ -115,8 +115,8 @@ def _scorer(path: str) -> tuple[Scorer, dict[str, Any], list[ColumnCheck]]:
     _need(model.schema.names is not None)
     training, counts = checked.attributes["training_"], checked.attributes["counts_"]
     like, ranges = training.reading, training.ranges
-    known = counts.by_class.flat, counts.by_code.flat
-    checks = column_checks(model.schema, ranges, *known)
+    tables = counts.by_class.flat, counts.by_code.flat
+    checks = column_checks(model.schema, ranges, *tables)
     checks = [check for check in checks if not check.feature.left_out]
     return scorer_of_model(checked.estimator, model), like, checks
 
@@ -146,20 +146,21 @@ class _Small:
     def cells(self, name: str, kind: str) -> list[Any]:
         """Return the cells of a column as a model expects them, missing ones None."""
         empty, stripped = self._dialect.empty, map(str.strip, self.columns[name])
-        known = [None if cell in empty else cell for cell in stripped]
+        read = [None if cell in empty else cell for cell in stripped]
         if kind == "text":
-            return known
+            return read
         if kind == "booleans":
-            return [None if cell is None else _TRUTH[cell.lower()] for cell in known]
-        _need(kind == "numbers" or not any(known))
-        texts = {cell for cell in known if cell is not None}
+            return [None if cell is None else _TRUTH[cell.lower()] for cell in read]
+        _need(kind == "numbers" or not any(read))
+        texts = {cell for cell in read if cell is not None}
         marks = self._dialect.decimal, self._dialect.thousands
-        found = read_numbers(texts, *marks, self._units.get(name, ""))
-        # Where some are none, that is said.
+        numbers = read_numbers(texts, *marks, self._units.get(name, ""))
+        # The ordinary path reports cells that are no numbers.
         _need(
-            len(found) == len(texts) and all(isfinite(x.value) for x in found.values())
+            len(numbers) == len(texts)
+            and all(isfinite(x.value) for x in numbers.values())
         )
-        return [None if cell is None else found[cell].value for cell in known]
+        return [None if cell is None else numbers[cell].value for cell in read]
 
 
 def _need(condition: bool) -> None:

@@ -1,4 +1,4 @@
-"""Running a command: the parser, and what becomes of errors."""
+"""Running a command: the parser of all commands, and how errors are reported."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ _FOR_PROGRAMMERS = (
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line: 0 on success, 2 on a wrong input, 130 after Ctrl-C.
 
-    ``monitor`` says 3 where a threshold is passed. Arguments are those of the process
-    if None.
+    ``monitor`` returns 3 if a threshold is passed. Without ``argv`` the arguments are
+    those of the process.
     """
     Parser.as_json = "--json" in (sys.argv[1:] if argv is None else argv)
     arguments = build_parser().parse_args(argv)
@@ -123,8 +123,8 @@ def _add_command(commands: Any, name: str, command: Command) -> None:
 
 
 def _say_that_kernels_are_compiled() -> None:
-    told = "compiling kernels for this machine: once, a few seconds"
-    print(f"steelyard: {told}.", file=sys.stderr, flush=True)
+    text = "steelyard: compiling kernels for this machine: once, a few seconds."
+    print(text, file=sys.stderr, flush=True)
 
 
 def _fail(message: str) -> int:
@@ -134,7 +134,7 @@ def _fail(message: str) -> int:
     except OSError:
         sys.stdout = open(os.devnull, "w")
     line = " ".join(message.split())
-    # Not on standard output, which may hold a part of a document already.
+    # Not on standard output, which may contain the start of a document already.
     error = json.dumps({"error": line}, ensure_ascii=False)
     print(error if Parser.as_json else f"steelyard: {line}", file=sys.stderr)
     return 2
@@ -142,9 +142,9 @@ def _fail(message: str) -> int:
 
 @contextlib.contextmanager
 def _no_lost_interrupt() -> Iterator[None]:
-    """Raise Ctrl-C again where it came at a moment that cannot raise.
+    """Raise Ctrl-C again if it came during a callback of the compiler.
 
-    The compiler calls back into Python, and what is raised there is lost.
+    Exceptions that are raised there are lost.
     """
     earlier = sys.unraisablehook
 
@@ -164,7 +164,7 @@ def _no_lost_interrupt() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _rare_collections() -> Iterator[None]:
-    """Look for cycles of objects less often: a command ends before they matter.
+    """Run the garbage collector less often: a command ends before it matters.
 
     With thousands of columns it took a third of the time.
     """

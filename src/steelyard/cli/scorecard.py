@@ -64,20 +64,20 @@ def run_card(arguments: argparse.Namespace) -> None:
 
 
 def _card_label(clf: Any, arguments: argparse.Namespace) -> Any:
-    """Return the class that is called so."""
+    """Return the class of a name."""
     if arguments.label is None:
         return None
-    known = {str(label): label for label in clf.classes_.tolist()}
-    if arguments.label not in known:
+    classes = {str(label): label for label in clf.classes_.tolist()}
+    if arguments.label not in classes:
         raise ParameterError(
-            f"--for must be one of the classes {', '.join(known)}. Got "
+            f"--for must be one of the classes {', '.join(classes)}. Got "
             f"{arguments.label!r}."
         )
-    return known[arguments.label]
+    return classes[arguments.label]
 
 
 def _card_rows(clf: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
-    """Read rows, and labels where their column is named."""
+    """Read rows, and labels if their column is named."""
     if arguments.data is None:
         if arguments.target is not None:
             raise ParameterError(
