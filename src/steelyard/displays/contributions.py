@@ -1,4 +1,4 @@
-"""What values say: those of one attribute as a curve, those of one row as bars."""
+"""Contributions: those of one attribute as a curve, those of one row as bars."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from steelyard.explain.value_tables import AttributeTable
 # How many classes are drawn unless they are named.
 _MAX_LINES = 6
 
-# Evidence by value and how to draw it, for each class.
+# Contributions by value and how to draw them, for each class.
 _Curves = list[tuple[Floats, dict[str, Any]]]
 
-# Low and high ends of intervals of evidence, and their colour, for each class.
+# Low and high ends of intervals of contributions, and their colour, for each class.
 _Bands = list[tuple[Floats, Floats, str]]
 
 
 @dataclass(eq=False, repr=False)
 class ValueCurveDisplay(draw.Display):
-    """Evidence over the values of one attribute, above bars of their counts.
+    """Contributions of the values of one attribute, above bars of their counts.
 
     Of numbers the bars are a histogram, if the model keeps one (``training_.ranges``).
 
@@ -39,7 +39,7 @@ class ValueCurveDisplay(draw.Display):
         The attribute.
     classes : list, default=None
         Classes to draw: by default the second of two, or up to six of several, those
-        that the attribute says most about.
+        of largest contributions.
 
     Examples
     --------
@@ -132,9 +132,9 @@ class ValueCurveDisplay(draw.Display):
         return draw.shown_classes(table.classes, self.classes, _MAX_LINES, strength)
 
     def _draw_bins(self, ax: Any, curves: _Curves, bands: _Bands) -> None:
-        """Draw a step for every interval; outer ones end where the rows do.
+        """Draw a step for each interval; the outer ones end at the range of the rows.
 
-        Where that is not known, they end where a typical one would.
+        If the range is missing, outer intervals have the median width.
         """
         table, edges = self.table, np.array(self.table.edges)
         gaps = np.diff(edges)
@@ -182,7 +182,7 @@ class ValueCurveDisplay(draw.Display):
         ax.set_xlabel(draw.label(self.table.title or self.table.name, 60))
 
     def _histogram(self, ax: Any) -> bool:
-        """Draw the histogram of a column of numbers; say whether it has one."""
+        """Draw the histogram of a column of numbers; return whether it has one."""
         where = self.table.range
         if where is None or not where.histogram or where.low == where.high:
             return False
@@ -199,7 +199,7 @@ class ValueCurveDisplay(draw.Display):
             self._bars(ax, places, rows, widths)
 
     def _bars(self, ax: Any, places: Any, rows: Any, widths: Any) -> None:
-        """Draw counts as pale bars in the lowest quarter, on an axis of their own."""
+        """Draw counts as pale bars in the lowest quarter, on a separate axis."""
         low, high = ax.get_ylim()
         ax.set_ylim(low - 0.33 * (high - low), high)
         draw.bare(draw.count_bars(ax, places, rows, widths, 4.2), "top")
@@ -207,7 +207,7 @@ class ValueCurveDisplay(draw.Display):
 
 @dataclass(eq=False, repr=False)
 class WaterfallDisplay(draw.Display):
-    """Evidence of one row, added up from the average row to the log-odds.
+    """Contributions of one row, added up from the average row to the log-odds.
 
     Parameters
     ----------

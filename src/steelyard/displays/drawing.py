@@ -1,4 +1,4 @@
-"""What all pictures share: axes, colours, and labels that do not overlap."""
+"""Shared by all pictures: axes, colours, and labels that do not overlap."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ ax_, figure_
 
 FOR, AGAINST, INK, PALE = "#2a7f62", "#c0543c", "#333333", "#d5d9d7"
 
-# Told apart also by most colour-blind readers (Okabe and Ito, 2008).
+# Distinguishable for most colour-blind readers (Okabe and Ito, 2008).
 LINES = tuple("#0072b2 #e69f00 #009e73 #cc79a7 #56b4e9 #d55e00 #777777 #b8a800".split())
 
 
 class Display:
-    """A picture, and where it was drawn.
+    """Base class of pictures.
 
-    What all pictures have is written here once: docstrings of class methods that make
-    one end with their own parameters, those of classes need not name the axes.
+    Docstrings of subclasses are completed here: those of class methods with the
+    parameter ``ax`` and what is returned, those of classes with the axes.
     """
 
     ax_: Any
@@ -102,7 +102,7 @@ def line_colour(i: int) -> str:
 
 
 def side_colour(amount: float) -> str:
-    """Return the colour of evidence for or against."""
+    """Return the colour of a contribution, by its sign."""
     return FOR if amount >= 0 else AGAINST
 
 
@@ -117,7 +117,7 @@ def shown_classes(
 ) -> list[int]:
     """Return positions of classes to draw: the chosen ones, or the second of two.
 
-    Of several, those of most strength.
+    Of several, those of largest ``strength``, at most ``most``.
     """
     if chosen is not None:
         return [position_of(c, classes) for c in chosen]
@@ -135,7 +135,7 @@ def headline(ax: Any, text: str, size: float = 10) -> None:
 
 
 def mark(ax: Any, text: str, at: Any, shift: tuple[int, int], **options: Any) -> None:
-    """Write beside a point, so many typographic points away."""
+    """Write a text at an offset from a point, in typographic points."""
     ax.annotate(text, at, shift, textcoords="offset points", **options)
 
 
@@ -145,22 +145,22 @@ def paper(pad: float) -> dict[str, Any]:
 
 
 def sides(left: str, what: str, right: str) -> str:
-    """Say which class either side of a scale of evidence speaks for."""
+    """Label both sides of a scale of contributions with their classes."""
     return f"← {left} · {what} · {right} →"
 
 
 def behind(ax: Any) -> Any:
-    """Return axes with a scale of their own, which lie behind the given ones."""
-    beside = ax.twinx()
-    ax.set_zorder(beside.get_zorder() + 1)
+    """Return new axes with a separate vertical scale, behind the given ones."""
+    twin = ax.twinx()
+    ax.set_zorder(twin.get_zorder() + 1)
     ax.patch.set_visible(False)
-    return beside
+    return twin
 
 
 def count_bars(ax: Any, places: Any, rows: Any, widths: Any, height: float) -> Any:
     """Draw counts as pale bars, ``height`` times less high than the picture.
 
-    Returns their axes, which lie behind the given ones.
+    Returns their axes, behind the given ones.
     """
     beside = behind(ax)
     beside.bar(places, rows, widths, color=PALE, zorder=0)

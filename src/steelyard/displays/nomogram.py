@@ -28,7 +28,7 @@ from steelyard.explain.views import in_words, percent, position_of
 _SMALL = 6.5
 _LEVELS = (0.30, -0.36)
 
-# Colour of what is not known.
+# Colour of missing values.
 _UNKNOWN = "#9aa39e"
 
 # Width of the picture in inches.
@@ -39,10 +39,10 @@ _WIDTH = 10.0
 class NomogramDisplay(draw.Display):
     """A nomogram: values as dots on a common scale, a sum, and its probability.
 
-    Points are read off the scale on top, as in R's rms: the least that an attribute
-    can say has 0, and the longest line ends at 100. The two lowest lines turn the sum
-    of the points into the probability of a class. A pale stroke on each line is where a
-    value that is not known counts. A curve that rises and falls has an axis for each.
+    Points are read off the scale on top, as in R's rms: the smallest contribution of
+    each attribute has 0, and the longest line ends at 100. The two lowest lines turn
+    the sum of the points into the probability of a class. A pale stroke on each line
+    marks a missing value. A curve that rises and falls has an axis for each.
     Values that speak for the class more than the average training row are green. With
     more than two classes the others are taken as one, and the probability is about that
     of ``predict_proba``.
@@ -135,7 +135,7 @@ class NomogramDisplay(draw.Display):
         self._check()
         whole, c, is_points = self.explanation, self._target(), self.scale == "points"
         assert whole.base is not None
-        # Sums are made as predictions are, from what is known; the mean is for reading.
+        # The sum starts as in predictions, without any value; means are for reading.
         means = np.array([table.mean for table in whole.tables])
         start = whole.base - means.sum(axis=0)
         evidence, base = against_rest(start * whole.link_scale, c)
@@ -311,7 +311,7 @@ def _limits(lines: list[Line], places: Scale, base: float) -> tuple[float, float
 
 
 def _axis_names(lines: list[Line], names: list[str]) -> list[str]:
-    """Name every axis: a curve that folds has two."""
+    """Return the names of all axes; a curve that is not monotone has two."""
     return [
         f"{name}, {track}" if track else name
         for line, name in zip(lines, names, strict=True)
@@ -327,13 +327,13 @@ def _draw_lines(
     numbers: list[float],
     scale: float,
 ) -> None:
-    """Draw values on their axes, what is unknown, and those of a row."""
+    """Draw the values of all lines, those of missing cells, and those of a row."""
     ring = {"markersize": 11, "markerfacecolor": "none", "color": draw.INK, "zorder": 3}
     y = 0
     for k, line in enumerate(lines):
         marked = line.track_of(numbers[k])
-        for t, own in enumerate(line.tracks.values()):
-            _draw_axis(ax, y - t, k, line.only(own), places, scale)
+        for t, values in enumerate(line.tracks.values()):
+            _draw_axis(ax, y - t, k, line.only(values), places, scale)
             if marks is not None and t == marked:
                 ax.plot([places.place(k, marks[k])], [y - t], "o", **ring)
         y -= len(line.tracks)
@@ -342,7 +342,7 @@ def _draw_lines(
 def _draw_axis(
     ax: Any, y: float, k: int, line: Line, places: Scale, scale: float
 ) -> None:
-    """Draw the values of one axis, and where what is unknown counts."""
+    """Draw the values of one axis, and a stroke for missing values."""
     placed = replace(line, amounts=places.place(k, line.amounts))
     ends = [places.place(k, end) for end in line.ends]
     ax.plot(ends, [y, y], color=draw.INK, linewidth=0.7, zorder=1)
@@ -366,8 +366,8 @@ def _draw_labels(ax: Any, y: float, line: Line, scale: float) -> None:
     left, right = ax.get_xlim()
     # The ends of the line are named before what lies between, if there is room.
     ends = {int(np.argmin(line.amounts)), int(np.argmax(line.amounts))}
-    every = range(len(line.labels))
-    order = sorted(every, key=lambda v: (v not in ends, -line.rows[v]))
+    positions = range(len(line.labels))
+    order = sorted(positions, key=lambda v: (v not in ends, -line.rows[v]))
     style = {"ha": "center", "va": "center", "fontsize": _SMALL, "color": draw.INK}
     for v in order:
         if not line.labels[v]:

@@ -14,8 +14,8 @@ from steelyard._common.arrays import Floats, Ints
 from steelyard.displays import drawing as draw
 from steelyard.explain.value_tables import AttributeTable
 
-# Bins beyond this are a curve.
-_MANY_EDGES = 20
+# A column of this many edges or more is drawn as a curve.
+_MIN_CURVE_EDGES = 20
 
 # Ticks of the scale of probabilities; those in the second line have no number.
 _NUMBERED = (0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
@@ -24,8 +24,8 @@ _UNNUMBERED = (0.4, 0.6)
 # The scale of the sum ends here, where probabilities hardly change.
 _MAX_SUM = 12.0
 
-# A way back that is a smaller share of the line stays on its axis.
-_LEAST_TURN = 0.1
+# A change of direction over a smaller share of the line is ignored.
+_MIN_TURN_SHARE = 0.1
 
 _TEXT, _SMALL = 7.5, 6.5
 
@@ -48,25 +48,25 @@ class Line:
 
     @property
     def tracks(self) -> dict[str, Ints]:
-        """Values on each axis, by what is said of it: a curve that folds has two.
+        """Positions of the values on each axis, by its name.
 
-        As in R's rms, one has the values where it rises, one those where it falls, and
-        both the values where it turns.
+        As in R's rms, a curve that is not monotone has two axes, "rising" and
+        "falling"; local extrema are on both.
         """
-        every = np.arange(len(self.amounts))
+        positions = np.arange(len(self.amounts))
         turns = [] if self.numbers is None else self._turns()
         if len(turns) < 3:
-            return {"": every}
+            return {"": positions}
         tracks: dict[str, Ints] = {}
         for first, last in pairwise(turns):
             rises = self.amounts[last] > self.amounts[first]
             name = "rising" if rises else "falling"
-            own = every[first : last + 1]
-            tracks[name] = np.union1d(tracks.get(name, own), own)
+            run = positions[first : last + 1]
+            tracks[name] = np.union1d(tracks.get(name, run), run)
         return tracks
 
     def _turns(self) -> list[int]:
-        """Return where a curve turns, ends included; short ways back are no turns."""
+        """Return the local extrema of a curve and its ends, without small ones."""
         low, high = self.ends
         turns = list(range(len(self.amounts)))
         while len(turns) > 2:
@@ -75,7 +75,7 @@ class Line:
             k = int(np.argmin(np.abs(ways)))
             if straight.size:
                 del turns[straight[0] + 1]
-            elif abs(ways[k]) >= _LEAST_TURN * (high - low):
+            elif abs(ways[k]) >= _MIN_TURN_SHARE * (high - low):
                 break
             else:
                 # At an end the other side goes on; between two, both of them do.
@@ -83,33 +83,33 @@ class Line:
         return turns
 
     def only(self, values: Ints) -> Line:
-        """Return the line of some of the values; all of them keep the curve's ends."""
+        """Return the line of some of its values."""
         if len(values) == len(self.amounts):
             return self
         labels = [self.labels[v] for v in values]
         return Line(labels, self.amounts[values], self.rows[values], mean=self.mean)
 
     def track_of(self, number: float) -> int:
-        """Return the position of the axis that a number is read off."""
+        """Return the position of the axis on which a number is read."""
         names = list(self.tracks)
         if self.numbers is None or len(names) < 2:
             return 0
         after = np.searchsorted(self.numbers, number)
         k = int(np.clip(after, 1, len(self.numbers) - 1))
-        own = [bool(np.isin([k - 1, k], on).all()) for on in self.tracks.values()]
-        return own.index(True)
+        contains = [bool(np.isin([k - 1, k], on).all()) for on in self.tracks.values()]
+        return contains.index(True)
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Least and most of the finite evidence."""
-        every = np.concatenate([self.amounts, self.between])
-        finite = every[np.isfinite(every)]
+        """Smallest and largest finite contribution."""
+        contributions = np.concatenate([self.amounts, self.between])
+        finite = contributions[np.isfinite(contributions)]
         return float(finite.min(initial=np.inf)), float(finite.max(initial=-np.inf))
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How evidence becomes places: each line from its own origin, times a unit.
+    """From contributions to positions: each line minus its origin, times a unit.
 
     Points are those of rms: every line begins at 0, the longest ends at 100.
     """
@@ -179,7 +179,7 @@ def _line(table: AttributeTable, evidence: Callable[[Floats], Floats]) -> Line:
         return _curve(numbers, np.interp(numbers, table.points, amounts), between)
     if table.sides:
         return _cells(table, amounts)
-    if len(table.edges) >= _MANY_EDGES:
+    if len(table.edges) >= _MIN_CURVE_EDGES:
         outer = (table.edges[0], table.edges[-1])
         numbers = _ticks(*(outer if table.range is None else table.span), is_whole)
         inside = amounts[1 + np.searchsorted(table.edges, numbers)]
@@ -195,7 +195,7 @@ def _curve(numbers: Floats, amounts: Floats, between: Floats) -> Line:
 
 
 def _cells(table: AttributeTable, amounts: Floats) -> Line:
-    """Return the cells of a pair that training rows are in, without names."""
+    """Return the cells of an interaction that contain training rows, without names."""
     shape = tuple(len(side.labels) + 1 for side in table.sides)
     amounts, counts = amounts.reshape(shape)[1:, 1:].ravel(), table.cell_counts
     rows = np.ones(len(amounts)) if counts is None else counts.ravel()
@@ -204,10 +204,10 @@ def _cells(table: AttributeTable, amounts: Floats) -> Line:
 
 
 def _ticks(low: float, high: float, is_whole: bool = False) -> Floats:
-    """Round numbers in a range, about nine."""
+    """Return about nine round numbers in a range."""
     locator = draw.pyplot().MaxNLocator(9, integer=is_whole)
-    found: Floats = locator.tick_values(low, high)
-    return found[(found >= low) & (found <= high)]
+    ticks: Floats = locator.tick_values(low, high)
+    return ticks[(ticks >= low) & (ticks <= high)]
 
 
 def inches_of(ax: Any) -> float:
@@ -217,7 +217,7 @@ def inches_of(ax: Any) -> float:
 
 
 class Total:
-    """The sum of all lines, on a scale of its own between two sums of evidence."""
+    """The scale of the sum of all lines, between its smallest and largest value."""
 
     def __init__(self, ax: Any, least: float, most: float) -> None:
         self._ax = ax
@@ -256,7 +256,7 @@ class Total:
                 self._write(x, y - 0.25, f"{q:g}", "top")
 
     def draw_start(self, y: float, z: float, name: str, row: float | None) -> None:
-        """Mark the probability with nothing known, named beside that of a row."""
+        """Mark the probability of a row without values, beside that of a row."""
         at = self.place(z)
         self._ax.plot([at], [y], "D", color=draw.INK, markersize=4)
         side = "center" if row is None else "right" if row > z else "left"

@@ -38,13 +38,13 @@ _MAX_CLASSES = 12
 
 
 def _colour_limit(amounts: Floats) -> float:
-    """Return the evidence that has the darkest colour."""
+    """Return the contribution that has the darkest colour."""
     finite = np.abs(amounts[np.isfinite(amounts)])
     return max(float(finite.max(initial=0.0)), 1e-6)
 
 
 def _map_inches(table: AttributeTable, n_columns: int) -> tuple[float, float]:
-    """Return width and height of one map of a pair, of so many in a line."""
+    """Return width and height of one map, with ``n_columns`` maps in a line."""
     a, b = (len(side.labels) for side in table.sides)
     widest, highest = (2.3, 2.2) if n_columns > 1 else (5.0, 4.2)
     width = min(max((_widest(table.sides[1]) + _ROOM) * b, 1.7), widest)
@@ -54,7 +54,7 @@ def _map_inches(table: AttributeTable, n_columns: int) -> tuple[float, float]:
 def _figure_inches(
     table: AttributeTable, n_columns: int, n_lines: int
 ) -> tuple[float, float]:
-    """Return the size of a figure with so many maps of one pair."""
+    """Return the size of a figure of all maps of one interaction."""
     width, height = _map_inches(table, n_columns)
     first, second = table.sides
     below = 0.15 if _fits(second, width) else _widest(second)
@@ -63,7 +63,7 @@ def _figure_inches(
 
 
 def maps_height(tables: list[AttributeTable]) -> float:
-    """Return the height in inches of maps of several pairs, four in a line."""
+    """Return the height in inches of maps of several interactions, four in a line."""
     below = max(_widest(table.sides[1]) for table in tables)
     return math.ceil(len(tables) / _MAX_LINE) * (_SMALL_HEIGHT + below) + 0.1
 
@@ -74,7 +74,7 @@ def draw_maps(
     c: int,
     marked: Callable[[AttributeTable], tuple[int, int] | None],
 ) -> None:
-    """Draw maps of several pairs for one class, on one scale of colours."""
+    """Draw maps of several interactions for one class, on one scale of colours."""
     n_lines = math.ceil(len(tables) / _MAX_LINE)
     places = figure.subplots(n_lines, _MAX_LINE, squeeze=False).ravel().tolist()
     limit = _colour_limit(np.concatenate([t.cells[:, :, c].ravel() for t in tables]))
@@ -92,7 +92,7 @@ def draw_maps(
 def _colour_bar(
     figure: Any, image: Any, places: list[Any], n_lines: int, scale: str
 ) -> None:
-    """Put the scale of colours beside so many lines of maps."""
+    """Draw the scale of colours beside the lines of maps."""
     size = {"aspect": 18.0 * n_lines, "shrink": 0.9 if n_lines == 1 else 0.6}
     bar = figure.colorbar(image, ax=places, **size)
     bar.set_label(scale, fontsize=8)
@@ -104,7 +104,7 @@ def _widest(side: PairSide) -> float:
 
 
 def _fits(side: PairSide, width: float) -> bool:
-    """Whether the names of a side have room in a line so wide."""
+    """Whether the names of a side fit into a width."""
     return (_widest(side) + _ROOM / 2.0) * len(side.labels) <= width
 
 

@@ -184,9 +184,9 @@ class ROCDisplay(draw.Display):
         classes, proba = clf.classes_, np.asarray(clf.predict_proba(X))
         labels = np.asarray(labels_of_rows(y, len(proba)))
         chosen = None if target is None else position_of(target, classes)
-        known = np.isin(labels, classes)
-        true = np.searchsorted(classes, labels[known])
-        return cls(proba[known], true, list(map(str, classes)), chosen).plot(ax=ax)
+        has_class = np.isin(labels, classes)
+        true = np.searchsorted(classes, labels[has_class])
+        return cls(proba[has_class], true, list(map(str, classes)), chosen).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
         # A class of no rows, or of all of them, has no curve.
@@ -201,17 +201,17 @@ class ROCDisplay(draw.Display):
         ax.plot([0, 1], [0, 1], color=draw.PALE, linewidth=1.5, zorder=0)
         self.auc_: dict[str, float] = {}
         for k, c in enumerate(shown):
-            false, found, _ = roc_curve(self.true == c, self.proba[:, c])
+            false, hits, _ = roc_curve(self.true == c, self.proba[:, c])
             name = str(self.names[c])
-            self.auc_[name] = area = float(auc(false, found))
+            self.auc_[name] = area = float(auc(false, hits))
             text = f"{draw.label(name, 30)}: {area:.3f}"
-            ax.plot(false, found, color=draw.line_colour(k), linewidth=1.8, label=text)
+            ax.plot(false, hits, color=draw.line_colour(k), linewidth=1.8, label=text)
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
         ax.set_xlabel("false positive rate (FPR): others taken for the class")
         ax.set_ylabel("true positive rate (TPR): rows of the class found")
-        more = len(self.names) - len(shown)
-        is_part = len(self.names) > 2 and self.target is None and more > 0
-        rest = f", {more} classes not shown" if is_part else ""
+        n_hidden = len(self.names) - len(shown)
+        is_part = len(self.names) > 2 and self.target is None and n_hidden > 0
+        rest = f", {n_hidden} classes not shown" if is_part else ""
         draw.headline(ax, f"ROC curve, {len(self.true)} rows{rest}")
         ax.legend(title="area under the curve", loc="lower right", frameon=False)
         draw.bare(ax, "top", "right")

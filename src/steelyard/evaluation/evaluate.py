@@ -1,4 +1,4 @@
-"""How good predictions are: by cross-validation, or of a fitted model on new rows."""
+"""Evaluation of a classifier: by cross-validation, or fitted on new rows."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def evaluate(
         Cost of a false alarm and of a miss, ``(1, 20)`` or ``{"fp": 1, "fn": 20}``, for
         the best threshold; or of all errors, true classes by decisions.
     by : str or array-like of shape (n,), default=None
-        Groups to measure apart: cells, or the name of a column, which a fitted model
-        need not know.
+        Groups to measure separately: cells, or the name of a column, which a fitted
+        model need not have.
     progress : bool, default=False
         Whether to show progress on standard error.
 
@@ -131,7 +131,7 @@ def cross_validated(
     true, predicted : ndarray of shape (n,)
         Positions of classes.
     proba : ndarray of shape (n, K) or None
-        Probabilities, where the classifier has any.
+        Probabilities, None if the classifier has none.
     """
     from sklearn.base import clone
     from sklearn.utils import _safe_indexing
@@ -150,12 +150,12 @@ def cross_validated(
                 options["sample_weight"] = sample_weight[train]
             fitted = clone(estimator)
             fitted.fit(_safe_indexing(X, train), labels[train], **options)
-            known = np.searchsorted(classes, fitted.classes_)
-            positions, part = _predict(fitted, _safe_indexing(X, test))
-            predicted[test] = known[positions]
-            if part is not None:
-                proba[np.ix_(test, known)] = part
-            parts.append((test, np.isin(np.arange(len(classes)), known)))
+            seen = np.searchsorted(classes, fitted.classes_)
+            positions, chances = _predict(fitted, _safe_indexing(X, test))
+            predicted[test] = seen[positions]
+            if chances is not None:
+                proba[np.ix_(test, seen)] = chances
+            parts.append((test, np.isin(np.arange(len(classes)), seen)))
             advance(f"fold {len(parts)} of {folds} is done")
     whole = proba if hasattr(estimator, "predict_proba") else None
     return parts, classes.tolist(), true, predicted, whole
@@ -168,7 +168,7 @@ def evaluate_chunks(
     positive: Any = None,
     costs: Any = None,
 ) -> Evaluation:
-    """Measure a fitted model on rows that come some at a time.
+    """Measure a fitted model on chunks of rows.
 
     Parameters
     ----------
@@ -176,19 +176,19 @@ def evaluate_chunks(
         A fitted one.
     chunks : iterable of (X, y) or (X, y, by)
         Tables, their labels, and the cells by which rows are grouped. Labels are
-        compared as text, and 1.0 is the class 1 where there is one. Those that the
-        model does not know count as wrong.
+        compared as text, and 1.0 is the class 1 if there is one. Labels that are no
+        class of the model count as wrong.
     positive, costs
         As in ``evaluate``.
 
     Returns
     -------
     Evaluation
-        As of all rows at once; only predictions are held in memory.
+        The same as for all rows at once; only predictions are kept in memory.
     """
     costs = check_costs(costs)
     classes = model.classes_.tolist()
-    n_known = len(classes)
+    n_classes = len(classes)
     places = {str(label): k for k, label in enumerate(classes)}
     true: list[int] = []
     groups: list[Any] = []
@@ -205,34 +205,34 @@ def evaluate_chunks(
             check_n_labels(len(y), len(labels))
             predicted.append(labels)
             proba.append(probabilities)
-    if not set(true) & set(range(n_known)):
-        known = ", ".join(list(places)[:n_known][:8])
-        raise TableError(f"No label is a class of the model: {known}.")
-    # Classes that the model does not know have probability zero.
-    extra = ((0, 0), (0, len(places) - n_known))
+    if not set(true) & set(range(n_classes)):
+        shown = ", ".join(list(places)[:n_classes][:8])
+        raise TableError(f"No label is a class of the model: {shown}.")
+    # Classes that training did not see have probability zero.
+    extra = ((0, 0), (0, len(places) - n_classes))
     whole = None if proba[0] is None else np.pad(np.vstack(proba), extra)
-    parts = [(slice(None), np.arange(len(places)) < n_known)]
-    classes += list(places)[n_known:]
+    parts = [(slice(None), np.arange(len(places)) < n_classes)]
+    classes += list(places)[n_classes:]
     predictions = classes, np.array(true), np.concatenate(predicted), whole
     notices = [] if rows is None else rows.notices()
     choices: Any = None, positive, costs, notices, groups or None
     return Evaluation.measured(parts, *predictions, *choices)
 
 
-def grouped(X: Any, by: Any, known: Any = None) -> tuple[Any, list[Any]]:
+def grouped(X: Any, by: Any, names: Any = None) -> tuple[Any, list[Any]]:
     """Return rows, and the cells by which they are grouped.
 
-    ``by`` is cells or the name of a column, which is left out of the rows where those
-    that are ``known`` to a model do not include it.
+    ``by`` is cells or the name of a column, which is dropped from the rows if it is not
+    among the ``names`` of a model's columns.
     """
     if not isinstance(by, str):
         return X, list(by.to_list() if hasattr(by, "to_list") else by)
     others, cells = split_column(X, by)
-    return X if known is None or by in known else others, cells
+    return X if names is None or by in names else others, cells
 
 
 def _notices_of(X: Any, y: Any) -> Sequence[Notice]:
-    """Return what a fit to all rows would notice, in the time of the quickest."""
+    """Return the notices of a fit of naive Bayes to all rows."""
     from steelyard.classifiers.naive_bayes import NaiveBayes
 
     with warnings.catch_warnings():
@@ -258,7 +258,7 @@ def _is_fitted(estimator: Any) -> bool:
 def split_rows(target: NDArray[Any], folds: int, seed: int) -> list[tuple[Ints, Ints]]:
     """Split rows into folds, each with about the same share of every class.
 
-    Where no class has as many rows as there are folds, classes are not looked at.
+    If every class has fewer rows than there are folds, folds are not stratified.
     """
     from sklearn.model_selection import KFold, StratifiedKFold
 
@@ -295,19 +295,19 @@ def _predict(model: Any, X: Any) -> tuple[NDArray[np.intp], Any]:
     return predicted, proba
 
 
-def label_names(y: Any, known: dict[str, int]) -> list[str]:
-    """Return labels as text, as classes that are known are spelt."""
-    plain = by_spelling({name: name for name in known})
-    return [_spelling(label, known, plain) for label in np.asarray(y).tolist()]
+def label_names(y: Any, names: dict[str, int]) -> list[str]:
+    """Return labels as text, spelt as the names of classes."""
+    plain = by_spelling({name: name for name in names})
+    return [_spelling(label, names, plain) for label in np.asarray(y).tolist()]
 
 
-def _spelling(label: Any, known: dict[str, int], plain: dict[str, str]) -> str:
-    """Return a label as text; 1.0 is the class 1 where there is one."""
+def _spelling(label: Any, names: dict[str, int], plain: dict[str, str]) -> str:
+    """Return a label as text; 1.0 is the class 1 if there is one."""
     text = str(label)
-    if text not in known:
+    if text not in names:
         text = plain.get(text.strip(), text)
     try:
         shorter = f"{float(text):.15g}"
     except ValueError:
         return text
-    return text if text in known or shorter not in known else shorter
+    return text if text in names or shorter not in names else shorter

@@ -1,7 +1,7 @@
 """How good predictions are: metrics, thresholds, bins of confidence, groups of rows.
 
-Metrics are those of scikit-learn to the last bit, which takes a second to load, where
-test parts that lack a class do not stop them.
+Metrics equal those of scikit-learn to the last bit, without the second that it takes to
+load, and they are defined for folds that lack a class.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def score_predictions(
     seen: NDArray[np.bool_],
     scores: Floats | None = None,
 ) -> dict[str, float | int | None]:
-    """Compute every metric of a test part, None for no value.
+    """Compute every metric of a test fold, None if it is not defined.
 
     Classes are positions from 0 to K - 1. Probabilities, of shape (n, K), are 0 for
     classes that training did not see; without any, log-loss, Brier score and
@@ -84,33 +84,34 @@ def score_predictions(
     >>> round(metrics["accuracy"], 3), round(metrics["brier"], 3), metrics["auc"]
     (0.667, 0.44, 1.0)
     """
-    known = seen[true]
+    is_seen = seen[true]
     k = max(true.max(), predicted.max()) + 1
     right = np.bincount(true[true == predicted], minlength=k)
-    rows, told = np.bincount(true, minlength=k), np.bincount(predicted, minlength=k)
+    rows = np.bincount(true, minlength=k)
+    both = rows + np.bincount(predicted, minlength=k)
     metrics: dict[str, Any] = {
         "accuracy": np.mean(true == predicted),
         # Recall and F1, of classes that rows or predictions have.
         "balanced_accuracy": np.mean(right[rows > 0] / rows[rows > 0]),
-        "f1": np.mean((2.0 * right / np.maximum(rows + told, 1))[rows + told > 0]),
+        "f1": np.mean(2.0 * right[both > 0] / both[both > 0]),
     }
     ranked = scores if probabilities is None else probabilities
     if ranked is not None:
         metrics["auc"] = auc(true, ranked)
     if probabilities is not None:
-        metrics["log_loss"] = log_loss(true[known], probabilities[known])
+        metrics["log_loss"] = log_loss(true[is_seen], probabilities[is_seen])
         metrics["brier"] = brier_score(true, probabilities)
         metrics["ece"] = calibration_error(true, predicted, probabilities)
     values = {name: float(metrics.get(name, np.nan)) for name in METRICS}
     row = {name: None if np.isnan(value) else value for name, value in values.items()}
-    return {**row, "n_unseen_class": int((~known).sum())}
+    return {**row, "n_unseen_class": int((~is_seen).sum())}
 
 
 def log_loss(true: Ints, probabilities: Floats) -> float:
     """Return the mean of minus the log-probability of the true class.
 
     Probabilities below 2.2e-16 count as that, as in scikit-learn; its function refuses
-    a test part without rows, and probabilities that rounding puts above 1. NaN without
+    a fold without rows, and probabilities that rounding puts above 1. NaN without
     rows.
     """
     return float(row_losses(true, probabilities).mean()) if len(true) else float("nan")
@@ -138,7 +139,7 @@ def auc(true: Ints, scores: Floats) -> float:
     """Return the area under the ROC curve, each class against the rest.
 
     Areas are weighted by the rows of each class; classes without rows are left out,
-    which scikit-learn refuses to do. NaN where all rows are of one class.
+    which scikit-learn refuses to do. NaN if all rows are of one class.
     """
     present, rows = np.unique(true, return_counts=True)
     if len(present) < 2:
@@ -180,7 +181,7 @@ def calibration_error(
 def thresholds(
     positive: Any, proba: Any, costs: tuple[float, float] | None = None
 ) -> dict[str, Any]:
-    """Decide for a class wherever its probability reaches a threshold.
+    """Compute precision, recall, F1 and costs of probability thresholds.
 
     Parameters
     ----------
@@ -199,7 +200,7 @@ def thresholds(
         taken; one above 1 chooses no row. ``by_cost`` is at :math:`c_{fp} / (c_{fp} +
         c_{fn})`, the best threshold of calibrated probabilities; it is not chosen on
         these rows, as ``best_cost`` is, whose cost is therefore a little too low. Both
-        say the ``cost_per_row`` and its ``interval`` at 95 %.
+        contain the ``cost_per_row`` and its ``interval`` at 95 %.
 
     Examples
     --------
@@ -274,7 +275,7 @@ def _by_confidence(
 
 
 def pooled(bins: Floats, n_bins: int) -> list[list[float]]:
-    """Put bins of confidence together to fewer, of about equal weight."""
+    """Merge bins of confidence into fewer, of about equal weight."""
     bins = bins[bins[:, 2] > 0]
     if len(bins) == 0:
         return []
@@ -296,13 +297,13 @@ def pooled(bins: Floats, n_bins: int) -> list[list[float]]:
 MISSING, OTHERS = "(missing)", "(others)"
 
 # Numbers of more distinct values are cut into ranges of about equally many rows.
-_MOST_NUMBERS, _RANGES = 8, 4
+_MAX_DISTINCT_NUMBERS, _N_RANGES = 8, 4
 # Smaller groups than these are put together.
-_MOST_GROUPS = 20
+_MAX_GROUPS = 20
 
 
 def group_names(values: Sequence[Any]) -> NDArray[Any]:
-    """Name the group of each row by its cell; many numbers are cut into four ranges.
+    """Return the name of each row's group; many numbers are cut into four ranges.
 
     Of more than 20 groups the smallest are one, called "(others)".
 
@@ -316,18 +317,18 @@ def group_names(values: Sequence[Any]) -> NDArray[Any]:
     names = np.array([group_name(cell) for cell in values], dtype=object)
     numbers = _as_numbers(np.where(names == MISSING, "nan", names))
     if numbers is not None:
-        # Infinite ones are groups of their own.
+        # Infinite ones are separate groups.
         finite = np.isfinite(numbers)
-        if len(np.unique(numbers[finite])) > _MOST_NUMBERS:
-            names[finite] = cut(numbers[finite], _RANGES)
+        if len(np.unique(numbers[finite])) > _MAX_DISTINCT_NUMBERS:
+            names[finite] = cut(numbers[finite], _N_RANGES)
     common = [name for name, _ in Counter(names.tolist()).most_common()]
-    if len(common) > _MOST_GROUPS:
-        names[~np.isin(names, common[: _MOST_GROUPS - 1])] = OTHERS
+    if len(common) > _MAX_GROUPS:
+        names[~np.isin(names, common[: _MAX_GROUPS - 1])] = OTHERS
     return names
 
 
 def group_name(cell: Any) -> str:
-    """Name the group of a cell; 7.0 and 7 are one.
+    """Return the name of the group of a cell; 7.0 and 7 are one group.
 
     Examples
     --------
@@ -375,22 +376,22 @@ def measures_by_group(
     -------
     dict
         Of each group ``rows`` and measures, each an ``Estimate``: ``accuracy``;
-        ``log_loss`` and ``calibration`` where there are probabilities, the latter the
+        ``log_loss`` and ``calibration`` if there are probabilities, the latter the
         mean probability minus the share of the class, or without a positive class the
         mean confidence minus the accuracy; ``share``, ``selected``,
-        ``false_positives`` and ``false_negatives`` where a class is positive.
+        ``false_positives`` and ``false_negatives`` if a class is positive.
     """
     if len(by) != len(true):
         problem = f"`by` has {len(by)} cells, and there are {len(true)} rows."
         raise TableError(problem)
     names = group_names(by)
-    found = {}
+    groups = {}
     for name in sorted(set(names.tolist()), key=lambda n: (n in (MISSING, OTHERS), n)):
         rows = names == name
         some = None if proba is None else proba[rows]
         of_group = true[rows], predicted[rows], some, decided[rows], positive
-        found[name] = {"rows": int(rows.sum()), **_measures(*of_group)}
-    return found
+        groups[name] = {"rows": int(rows.sum()), **_measures(*of_group)}
+    return groups
 
 
 def _measures(
@@ -401,20 +402,20 @@ def _measures(
     positive: int | None,
 ) -> dict[str, Estimate]:
     right = true == predicted
-    found = {"accuracy": _share(right)}
+    measures = {"accuracy": _share(right)}
     if proba is not None:
         chances, hits = proba.max(axis=1), right
         if positive is not None:
             chances, hits = proba[:, positive], true == positive
-        found["log_loss"] = mean_estimate(row_losses(true, proba))
-        found["calibration"] = mean_estimate(chances - hits)
+        measures["log_loss"] = mean_estimate(row_losses(true, proba))
+        measures["calibration"] = mean_estimate(chances - hits)
     if positive is not None:
         is_positive, is_decided = true == positive, decided == positive
-        found["share"] = _share(is_positive)
-        found["selected"] = _share(is_decided)
-        found["false_positives"] = _share(is_decided[~is_positive])
-        found["false_negatives"] = _share(~is_decided[is_positive])
-    return found
+        measures["share"] = _share(is_positive)
+        measures["selected"] = _share(is_decided)
+        measures["false_positives"] = _share(is_decided[~is_positive])
+        measures["false_negatives"] = _share(~is_decided[is_positive])
+    return measures
 
 
 def _share(which: NDArray[np.bool_]) -> Estimate:

@@ -69,10 +69,10 @@ class MeasureTable(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
-    """Predictions beside the truth, and their measures."""
+    """True and predicted classes of rows, and the measures made of them."""
 
     classes: list[Any]
-    """The classes; those that the model does not know come last."""
+    """The classes; those that training did not see come last."""
 
     true: NDArray[np.intp]
     """The class of each row, as a position in ``classes``."""
@@ -81,7 +81,7 @@ class Evaluation:
     """The predicted class of each row."""
 
     proba: NDArray[np.float64] | None
-    """Probabilities, rows by classes; None where the classifier has none."""
+    """Probabilities, rows by classes; None if the classifier has none."""
 
     metrics: dict[str, float | None]
     """Measures by name: accuracy, balanced_accuracy, f1, auc, log_loss, brier, ece."""
@@ -101,15 +101,15 @@ class Evaluation:
     are two classes and probabilities."""
 
     notices: tuple[Notice, ...] = ()
-    """What is odd about the rows, worst first."""
+    """Notices of the rows, worst first."""
 
     decision: Decision | None = None
-    """What costs least by the probabilities, ``decided`` for each row, and its ``cost``
-    per row with an interval; None without costs."""
+    """The class of least expected cost, ``decided`` for each row, and the ``cost`` per
+    row with an interval; None without costs."""
 
     groups: dict[str, dict[str, Any]] | None = None
     """Of each group ``rows`` and measures with intervals, see ``measures_by_group``;
-    None where rows are not grouped."""
+    None if rows are not grouped."""
 
     @classmethod
     def measured(
@@ -125,11 +125,11 @@ class Evaluation:
         notices: Sequence[Notice] = (),
         by: Sequence[Any] | None = None,
     ) -> Evaluation:
-        """Average measures over parts of the rows, each with the classes it knows."""
+        """Average measures over folds, given by rows and the classes of their fits."""
         rows = []
-        for part, seen in parts:
-            chances = None if proba is None else proba[part]
-            rows.append(score_predictions(true[part], predicted[part], chances, seen))
+        for fold, seen in parts:
+            chances = None if proba is None else proba[fold]
+            rows.append(score_predictions(true[fold], predicted[fold], chances, seen))
         metrics: dict[str, float | None] = {}
         spread = {}
         for name in MEASURES:
@@ -159,15 +159,15 @@ class Evaluation:
 
     @property
     def majority(self) -> float:
-        """The accuracy of always saying the most frequent class."""
+        """The accuracy of always predicting the most frequent class."""
         return float(np.bincount(self.true).max() / len(self.true))
 
     @property
     def kappa(self) -> float:
         r"""Cohen's kappa over all rows, :math:`(p_o - p_e) / (1 - p_e)`.
 
-        :math:`p_o` is the accuracy, and :math:`p_e` what labels and predictions drawn
-        apart from each other would agree in.
+        :math:`p_o` is the accuracy, and :math:`p_e` that of labels and predictions
+        drawn independently.
         """
         shares = self.confusion / len(self.true)
         by_chance = float(shares.sum(axis=1) @ shares.sum(axis=0))
@@ -311,14 +311,14 @@ def _threshold_table(result: dict[str, Any]) -> MeasureTable:
 
 
 def _positive(classes: list[Any], positive: Any) -> int | None:
-    """Return the class that decisions are about; of two the second, of more none."""
+    """Return the position of the positive class; by default the second of two."""
     names = [str(label) for label in classes]
     if positive is None:
         return 1 if len(names) == 2 else None
     if str(positive) not in names:
-        known = ", ".join(names)
+        shown = ", ".join(names)
         hint = did_you_mean(str(positive), names)
-        problem = f"{str(positive)!r} is not among the classes: {known}."
+        problem = f"{str(positive)!r} is not among the classes: {shown}."
         raise ParameterError(problem + hint)
     return names.index(str(positive))
 
@@ -333,19 +333,19 @@ def _group_tables(
     groups: dict[str, dict[str, Any]], at_costs: bool
 ) -> list[MeasureTable]:
     """Write groups in rows, each measure with its interval."""
-    known = next(iter(groups.values()))
+    measures = next(iter(groups.values()))
     errors = "Errors at the costs" if at_costs else "Errors"
     tables = []
     for title, columns in (
         ("Groups", ("accuracy", "log_loss", "calibration")),
         (f"{errors} by group", ("share", "selected", "false_positives")),
     ):
-        keys = [key for key in columns if key in known]
+        keys = [key for key in columns if key in measures]
         keys += ["false_negatives"] * ("share" in keys)
         shown = [(key, _GROUP_CELLS[key]) for key in keys]
         rows = [
-            [name, str(found["rows"]), *(_cell(found[key], how) for key, how in shown)]
-            for name, found in groups.items()
+            [name, str(group["rows"]), *(_cell(group[key], how) for key, how in shown)]
+            for name, group in groups.items()
         ]
         header = ["group", "rows", *(how[0] for _, how in shown)]
         full = f"{title}, with 95 % intervals"

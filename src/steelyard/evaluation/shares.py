@@ -1,4 +1,4 @@
-"""Shares of rows: their intervals, what errors cost, and whether shares have moved."""
+"""Shares of rows: their intervals, costs of errors, and tests of a shift."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ LEVEL = 0.95
 Costs = Any
 """A checked pair or matrix, or None."""
 
-_MOST_GROUPS = 10
+_MAX_GROUPS = 10
 # Rows that a group has on average in the smaller of two samples.
-_ROWS_OF_GROUP = 20
+_MIN_ROWS_PER_GROUP = 20
 
 
 class Estimate(NamedTuple):
@@ -44,7 +44,7 @@ class Estimate(NamedTuple):
     high: float
 
 
-def share_estimate(part: int, whole: int, level: float = LEVEL) -> Estimate:
+def share_estimate(n_hits: int, n_rows: int, level: float = LEVEL) -> Estimate:
     r"""Return a share of rows with Wilson's interval.
 
     .. math:: \frac{p + z^2/2n \pm z\sqrt{p(1-p)/n + z^2/4n^2}}{1 + z^2/n}
@@ -54,12 +54,12 @@ def share_estimate(part: int, whole: int, level: float = LEVEL) -> Estimate:
     >>> [round(number, 3) for number in share_estimate(8, 10)]
     [0.8, 0.49, 0.943]
     """
-    if not whole:
+    if not n_rows:
         return Estimate(np.nan, np.nan, np.nan)
-    z, p = _normal(level), part / whole
-    half = z * np.sqrt(p * (1 - p) / whole + z**2 / (4 * whole**2))
-    middle = p + z**2 / (2 * whole)
-    low, high = ((middle + s * half) / (1 + z**2 / whole) for s in (-1, 1))
+    z, p = _normal(level), n_hits / n_rows
+    half = z * np.sqrt(p * (1 - p) / n_rows + z**2 / (4 * n_rows**2))
+    middle = p + z**2 / (2 * n_rows)
+    low, high = ((middle + s * half) / (1 + z**2 / n_rows) for s in (-1, 1))
     # Rounding must not put an end beyond the share itself.
     return Estimate(p, float(min(max(low, 0.0), p)), float(max(min(high, 1.0), p)))
 
@@ -77,8 +77,8 @@ def mean_estimate(values: Floats, level: float = LEVEL) -> Estimate:
     mean = float(np.mean(values))
     spread = float(np.std(values, ddof=1)) if len(values) > 1 else np.inf
     half = _normal(level) * spread / float(np.sqrt(len(values)))
-    least = 0.0 if values.min() >= 0.0 else -np.inf
-    return Estimate(mean, max(mean - half, least), mean + half)
+    low_end = 0.0 if values.min() >= 0.0 else -np.inf
+    return Estimate(mean, max(mean - half, low_end), mean + half)
 
 
 def mean_cost(
@@ -125,7 +125,7 @@ def _normal(level: float) -> Any:
 
 
 class Decision(NamedTuple):
-    """Classes that cost least by their probabilities, and what they cost per row."""
+    """The class of least expected cost of each row, and the cost per row."""
 
     decided: NDArray[np.intp]
     cost: Estimate
@@ -229,14 +229,14 @@ def stability_index(expected: Any, actual: Any) -> float:
 
 
 class Comparison(NamedTuple):
-    """Two histograms in few groups, and how far apart they are."""
+    """Two histograms in few groups, and their population stability index."""
 
     psi: float
     by_chance: float
-    """Its mean where nothing has changed."""
+    """The mean of the index if nothing has changed."""
 
     limit: float
-    """What it exceeds where nothing has changed, as rarely as was asked for."""
+    """The quantile of the index if nothing has changed, at the given chance."""
 
     names: list[str]
     expected: list[float]
@@ -264,23 +264,23 @@ def compare_counts(
     names : sequence of str, or function
         Names of the values; or what names a group, given the positions in it.
     chance : float
-        How often ``limit`` may be exceeded where nothing has changed.
+        How often ``limit`` may be exceeded if nothing has changed.
     ordered : bool, default=True
         Whether neighbours are put together; otherwise the rarest values are.
     missing : pair of float, default=(0, 0)
-        Rows without a value, a group of their own.
+        Rows without a value, a separate group.
     n_before : float, default=None
-        Rows behind the expected shares, where they are not the sum.
+        Rows behind the expected shares, if they are not the sum.
 
     Returns
     -------
     Comparison or None
-        None where there are no rows in one of the two.
+        None if one of the two has no rows.
 
     Examples
     --------
-    >>> found = compare_counts([60, 40], [30, 70], ["a", "b"], 0.05)
-    >>> round(found.psi, 2), round(found.limit, 2), found.actual
+    >>> shift = compare_counts([60, 40], [30, 70], ["a", "b"], 0.05)
+    >>> round(shift.psi, 2), round(shift.limit, 2), shift.actual
     (0.38, 0.08, [0.3, 0.7])
     """
     before, now = np.asarray(expected, dtype=float), np.asarray(actual, dtype=float)
@@ -288,7 +288,7 @@ def compare_counts(
     if not m > 0.0 or not n > 0.0:
         return None
     rows = min(m if n_before is None else n_before, n)
-    most = int(np.clip(rows // _ROWS_OF_GROUP, 2, _MOST_GROUPS))
+    most = int(np.clip(rows // _MIN_ROWS_PER_GROUP, 2, _MAX_GROUPS))
     groups = _neighbours(before, most) if ordered else _by_size(before, most)
     kept = [group for group in groups if before[group].sum() + now[group].sum() > 0]
     counts = np.array([[before[g].sum(), now[g].sum()] for g in kept] + [missing])
@@ -305,7 +305,7 @@ def compare_counts(
 
 
 def _neighbours(before: Floats, most: int) -> list[list[int]]:
-    """Put neighbouring values together until each group has its share of the rows."""
+    """Merge neighbouring values into groups of about equally many rows."""
     share, groups, filled = before.sum() / most, [[]], 0.0  # type: ignore[var-annotated]
     for k, weight in enumerate(before.tolist()):
         if groups[-1] and filled >= share * (1.0 - 1e-9):
@@ -320,7 +320,7 @@ def _neighbours(before: Floats, most: int) -> list[list[int]]:
 
 
 def _by_size(before: Floats, most: int) -> list[list[int]]:
-    """Give frequent values a group each, and put the others together."""
+    """Make a group of each frequent value, and one of all others."""
     order = np.argsort(-before, kind="stable")
     share = before.sum() / most / 2.0
     alone = [k for k in order[: most - 1].tolist() if before[k] >= share]
@@ -340,7 +340,7 @@ def _named(
 
 
 def _quantile(freedom: int, chance: float) -> float:
-    """Return what a chi-squared number exceeds with a chance."""
+    """Return the upper quantile of the chi-squared distribution."""
     from scipy.special import chdtri
 
     return float(chdtri(freedom, chance)) if freedom else 0.0

@@ -52,7 +52,7 @@ def _one_hot() -> list[Any]:
 
 
 def _ordinal() -> list[Any]:
-    """Put numbers in place of values, as trees need no more."""
+    """Encode values as ordinal numbers, which suffice for trees."""
     codes = OrdinalEncoder(
         handle_unknown="use_encoded_value", unknown_value=-2, encoded_missing_value=-1
     )
@@ -60,7 +60,7 @@ def _ordinal() -> list[Any]:
 
 
 def _as_categories(X: Any) -> Any:
-    """Make categories of every column that holds no numbers."""
+    """Convert every column that is not numeric to categories."""
     return X.astype(
         dict.fromkeys(X.select_dtypes(exclude="number").columns, "category")
     )
@@ -86,7 +86,7 @@ def _ebm(**settings: Any) -> Any:
 
 
 class CatBoostTable(ClassifierMixin, BaseEstimator):
-    """CatBoost, told which columns are categories, on one thread.
+    """CatBoost on one thread, with its categorical columns declared.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class CatBoostTable(ClassifierMixin, BaseEstimator):
         self.settings = settings
 
     def fit(self, X: Any, y: Any) -> CatBoostTable:
-        """Learn from a frame; a missing category is one of its own."""
+        """Learn from a frame; missing cells are a separate category."""
         quiet = {"verbose": False, "allow_writing_files": False, "thread_count": 1}
         settings = {**quiet, "random_seed": 0, **(self.settings or {})}
         self.model_ = import_module("catboost").CatBoostClassifier(**settings)
@@ -169,7 +169,7 @@ def baseline(name: str, **settings: Any) -> Any:
     >>> baseline("svm", C=0.5)[-1]
     LinearSVC(C=0.5, dual=False)
     """
-    by_name = {_plain(known): make for known, make in BASELINES.items()}
+    by_name = {_plain(key): make for key, make in BASELINES.items()}
     make = by_name.get(_plain(name))
     if make is None:
         raise ParameterError(

@@ -94,11 +94,11 @@ class CriticalDifferenceDisplay(Display):
         Parameters
         ----------
         results : Results
-            What a comparison found.
+            Results of a comparison.
         metric : str, default="accuracy"
             What to rank by, compare or draw.
         protocol : str, default=None
-            May be left out where the results hold only one.
+            May be left out if the results contain only one.
         alpha : float, default=0.05
             Level of Nemenyi's test.
         """
@@ -271,11 +271,11 @@ class BarsDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         """Draw the best at the top."""
-        known = np.flatnonzero(np.isfinite(self.means))
-        if len(known) == 0:
+        finite = np.flatnonzero(np.isfinite(self.means))
+        if len(finite) == 0:
             raise ParameterError("There is no value to draw: every method failed.")
-        worst_last = -self.measure.sign * self.means[known]
-        order = known[np.argsort(worst_last, kind="stable")]
+        worst_last = -self.measure.sign * self.means[finite]
+        order = finite[np.argsort(worst_last, kind="stable")]
         ax = self._axes(ax, 7.0, 1.0 + 0.28 * len(order))
         means = self.means[order] * self.measure.scale
         spreads = np.nan_to_num(self.spreads[order]) * self.measure.scale

@@ -1,4 +1,4 @@
-"""What a comparison found: one row per fit, and the tables made of them."""
+"""Results of a comparison: one row per fit, and the tables made of them."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ class Results:
         metric : str
             One of ``METRICS``, or another field that holds numbers.
         protocol : str, default=None
-            Needed where the results hold several.
+            Needed if the results contain several.
 
         Returns
         -------
@@ -203,9 +203,9 @@ class Results:
         for i, j in np.ndindex(*table.shape):
             rows = self._by_cell.get((chosen, self.datasets[i], self.methods[j]), [])
             values = numbers(rows, metric)
-            known = values[~np.isnan(values)]
-            if len(known) and all(row["status"] == "ok" for row in rows):
-                table[i, j] = known.mean()
+            scores = values[~np.isnan(values)]
+            if len(scores) and all(row["status"] == "ok" for row in rows):
+                table[i, j] = scores.mean()
         return table
 
     def table(self, metric: str = "accuracy", protocol: str | None = None) -> str:
@@ -248,16 +248,16 @@ class Results:
 
     def resolve_protocol(self, protocol: str | None) -> str:
         """Return a protocol of the rows, which may be None where there is only one."""
-        known = self.protocols
-        if protocol is None and len(known) <= 1:
-            return "".join(known)
-        if protocol not in known:
+        protocols = self.protocols
+        if protocol is None and len(protocols) <= 1:
+            return "".join(protocols)
+        if protocol not in protocols:
             problem = (
-                "The results hold several protocols: name one."
+                "The results contain several protocols: name one."
                 if protocol is None
-                else f"The results hold no protocol {protocol!r}."
+                else f"The results contain no protocol {protocol!r}."
             )
-            raise ParameterError(f"{problem} Protocols: {', '.join(known)}.")
+            raise ParameterError(f"{problem} Protocols: {', '.join(protocols)}.")
         return protocol
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:

@@ -238,7 +238,7 @@ def resolve_methods(methods: Any) -> dict[str, Any]:
     >>> resolve_methods(["nb", ("free", method("RNB", bounds=None)), "SVM"]).keys()
     dict_keys(['NB', 'free', 'SVM'])
     """
-    remedy = "Give each a name of its own, as in ('my name', classifier)."
+    remedy = "Give each a separate name, as in ('my name', classifier)."
     return _by_unique_name(_pairs(methods), "method", remedy, "NB")
 
 
@@ -280,10 +280,10 @@ def check_folds(data: Mapping[str, DataSet], folds: int) -> None:
         small = [str(label) for label in classes[counts < folds]]
         if small:
             word = "class" if len(small) == 1 else "classes"
-            more = ", …" if len(small) > _MAX_SHOWN_CLASSES else ""
+            dots = ", …" if len(small) > _MAX_SHOWN_CLASSES else ""
             warnings.warn(
                 f"The data set {name!r} has {len(small)} {word} of fewer than {folds} "
-                f"rows ({', '.join(small[:_MAX_SHOWN_CLASSES])}{more}): some folds "
+                f"rows ({', '.join(small[:_MAX_SHOWN_CLASSES])}{dots}): some folds "
                 "lack them. The run goes on.",
                 UserWarning,
                 stacklevel=3,
@@ -325,7 +325,7 @@ def _is_pair(entry: Any) -> bool:
 
 def _by_name(name: str) -> tuple[str, Any]:
     """Return a method or baseline, under the name that the tables use."""
-    baselines = {_plain(known): known for known in BASELINES}
+    baselines = {_plain(key): key for key in BASELINES}
     if (plain := _plain(name)) in baselines:
         return baselines[plain], baseline(name)
     try:

@@ -127,7 +127,7 @@ class Worker:
         """Return a data set, its classes, and the class of each row as a position."""
         entry = self.plan.data[name]
         if isinstance(entry, Path):
-            # Written by this run, in a folder of its own.
+            # Written by this run, in a new folder.
             entry = pickle.loads(entry.read_bytes())
         return entry, *np.unique(entry.target, return_inverse=True)
 
@@ -140,7 +140,7 @@ class Worker:
 
 
 def failed_row(task: FoldTask, message: str) -> dict[str, Any]:
-    """Return the row of a task's first fit, of which only its failure is known."""
+    """Return the row of a task's first fit, which has failed."""
     return _empty_row(task, task.methods[0]) | {"status": "error", "error": message}
 
 
@@ -263,7 +263,7 @@ Done = Callable[[FoldTask, list[dict[str, Any]]], None]
 def run_tasks(
     plan: WorkPlan, tasks: Sequence[FoldTask], n_workers: int, done: Done
 ) -> None:
-    """Run tasks in order, and hand the rows of each to ``done``.
+    """Run tasks in order, and call ``done`` with the rows of each.
 
     A fit that ends its process is a row with that error, and the others go on.
     """
@@ -283,8 +283,8 @@ def _run_in_processes(
         left = list(tasks)
         while left:
             left = _until_broken(plan, left, n_workers, done)
-            # A worker died: the tasks at hand are run again, one fit after the other,
-            # to find out which fit it was. The rest goes on as before.
+            # A worker died: pending tasks are run again, one fit after the other, to
+            # find out which fit it was. The rest goes on as before.
             suspects, left = left[: n_workers + 1], left[n_workers + 1 :]
             _run_one_by_one(plan, suspects, done)
 
@@ -299,17 +299,17 @@ def _until_broken(
     pool = ProcessPoolExecutor(n_workers, initializer=_start, initargs=start)
     try:
         # One task more than there are workers: none waits for work, and few tasks are
-        # at hand when the run ends early.
-        at_hand = {
+        # pending when the run ends early.
+        pending = {
             pool.submit(_run, task): task for task in islice(waiting, n_workers + 1)
         }
-        while at_hand:
-            for future in wait(at_hand, return_when=FIRST_COMPLETED).done:
-                task = at_hand.pop(future)
+        while pending:
+            for future in wait(pending, return_when=FIRST_COMPLETED).done:
+                task = pending.pop(future)
                 done(task, future.result())
                 left.remove(task)
                 for new in islice(waiting, 1):
-                    at_hand[pool.submit(_run, new)] = new
+                    pending[pool.submit(_run, new)] = new
     except BrokenProcessPool:
         pass
     finally:

@@ -1,4 +1,4 @@
-"""Watching a model: new rows beside what its file holds of the training rows."""
+"""Drift: new rows compared with the counts and histograms of the training rows."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ from steelyard.table.summary.whole_column import NumberRange, counted_bars
 
 __all__ = ["DriftWatch", "drift_of"]
 
-# Share of false alarms among all that is compared where nothing has changed.
+# Chance of any false alarm if nothing has changed.
 _FALSE_ALARMS = 0.05
-_MOST_PERIODS = 120
-# Histograms of numbers are of so many rows at the most.
-_BAR_ROWS = 4096.0
+_MAX_PERIODS = 120
+# Histograms of numbers are made of at most this many rows.
+_MAX_HISTOGRAM_ROWS = 4096.0
 # Bins that tell classes apart may be few, or one.
-_FEWEST_BINS = 8
+_MIN_BINS = 8
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _ALL = "all rows"
 
@@ -74,9 +74,9 @@ def drift_of(clf: Any, X: Any, y: Any, by: Any, **thresholds: float) -> Drift:
             problem = f"Of a source of rows `{what}` is the name of a column."
             raise ParameterError(problem)
     with source:
-        known = [*map(str, getattr(clf, "feature_names_in_", source.features))]
-        there = {*source.names}
-        wanted = [n if n in there else date_of_part(n) for n in known]
+        columns = [*map(str, getattr(clf, "feature_names_in_", source.features))]
+        present = {*source.names}
+        wanted = [n if n in present else date_of_part(n) for n in columns]
         also = [name for name in (y, by) if name is not None]
         for chunk in source.chunks(list(dict.fromkeys([*wanted, *also])), keep=False):
             cells = chunk.cells
@@ -88,7 +88,7 @@ def drift_of(clf: Any, X: Any, y: Any, by: Any, **thresholds: float) -> Drift:
 
 
 def period_of(cell: Any) -> str:
-    """Name the period of a cell: of dates the month, of others what they are.
+    """Return the period of a cell: the month of a date, the text of others.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def period_of(cell: Any) -> str:
 
 @dataclass
 class _Tally:
-    """What is counted of the rows of a period."""
+    """Counts, histograms and predictions of the rows of a period."""
 
     checks: NewRows
     codes: dict[int, Ints] = field(default_factory=dict)
@@ -119,14 +119,14 @@ class _Tally:
 
 
 class DriftWatch:
-    """New rows beside what a model knows of those of training, chunk by chunk.
+    """Compare new rows with those of training, chunk by chunk.
 
     Parameters
     ----------
     clf : classifier
         A fitted one.
     **thresholds
-        ``psi`` and ``share``: from where on a difference is reported.
+        ``psi`` and ``share``: smallest differences that are reported.
     """
 
     def __init__(self, clf: Any, **thresholds: float) -> None:
@@ -148,7 +148,7 @@ class DriftWatch:
         self._tallies: dict[str, _Tally] = {}
 
     def add(self, X: Any, y: Any = None, by: Sequence[Any] | None = None) -> None:
-        """Count some more rows, with labels and what they are grouped by if known."""
+        """Count a chunk of rows, with labels and the cells of a grouping column."""
         if by is None:
             self._add(_ALL, X, y)
             return
@@ -157,9 +157,9 @@ class DriftWatch:
         if len(names) != n_rows:
             problem = f"`by` has {len(names)} cells, and there are {n_rows} rows."
             raise TableError(problem)
-        if len({*self._tallies, *names.tolist()}) > _MOST_PERIODS:
+        if len({*self._tallies, *names.tolist()}) > _MAX_PERIODS:
             raise TableError(
-                f"`by` has more than {_MOST_PERIODS} values. Group rows by month, or "
+                f"`by` has more than {_MAX_PERIODS} values. Group rows by month, or "
                 "by a column of fewer values; a column of dates is grouped by month."
             )
         labels = None if y is None else list(y)
@@ -190,8 +190,8 @@ class DriftWatch:
             self._add_bars(tally, -1 - k, self._scores[k], odds)  # type: ignore[index]
         for j in np.flatnonzero(self._by_bars).tolist():
             numbers = ColumnCells(columns[j]).numbers
-            known = numbers[~np.isnan(numbers)]
-            self._add_bars(tally, j, self._ranges[j], known)
+            present = numbers[~np.isnan(numbers)]
+            self._add_bars(tally, j, self._ranges[j], present)
         if y is not None:
             self._add_labels(tally, y, proba)
 
@@ -201,7 +201,7 @@ class DriftWatch:
             tally.bars[key] = tally.bars.get(key, 0.0) + bars
 
     def _add_labels(self, tally: _Tally, y: Any, proba: Floats) -> None:
-        """Take in labels as far as they are known, and classes of the model."""
+        """Store labels that are classes of the model, with the probabilities."""
         names = label_names(y, self._places)
         rows = [k for k, name in enumerate(names) if name in self._places]
         tally.true += [self._places[names[k]] for k in rows]
@@ -221,16 +221,16 @@ class DriftWatch:
         where, view = self._ranges[column], self._views[column]
         if where is None or not where.histogram or view is None:
             return False
-        return self._schema.features[view].n_values < _FEWEST_BINS
+        return self._schema.features[view].n_values < _MIN_BINS
 
     # ------------------------------------------------------------------------ results
 
     def result(self) -> Drift:
-        """Return what differs from the training rows, by period and column."""
+        """Return the differences from the training rows, by period and column."""
         if not self._tallies:
             raise TableError("There are no rows to compare.")
         n_scores = len(self._scores or ())
-        # A few tests of each column, and of scores and labels.
+        # Four tests of each column, one of each score and one of labels.
         n_tests = len(self._tallies) * (4 * len(self._views) + n_scores + 1)
         chance = _FALSE_ALARMS / n_tests
         periods = [
@@ -251,15 +251,16 @@ class DriftWatch:
         classes = self._clf.classes_.tolist()
         names = classes[1:] if len(classes) == 2 else classes
         for k, where in enumerate(self._scores or ()):
-            found = self._compare_bars(where, tally.bars.get(-1 - k), chance, (0, 0))
-            yield ColumnDrift(f"p({names[k]})", True, found)
+            comparison = self._compare_bars(
+                where, tally.bars.get(-1 - k), chance, (0, 0)
+            )
+            yield ColumnDrift(f"p({names[k]})", True, comparison)
 
     def _columns(self, tally: _Tally, chance: float) -> Iterator[ColumnDrift]:
         for j, (view, check) in enumerate(
             zip(self._views, tally.checks.columns, strict=True)
         ):
             n, m = check.n_rows, 0.0 if self._before is None else self._before.total
-            # Rare values of training tell how often new ones come (Good and Turing).
             usual = _unseen_share(self._schema, self._before, view)
             before = self._missing_before(j, view)
             level = 1.0 - 2.0 * chance
@@ -335,7 +336,7 @@ class DriftWatch:
             return None
         before = [share * where.weight for share in where.histogram]
         ends = np.linspace(where.low, where.high, N_BARS + 1)
-        rows = min(where.weight, _BAR_ROWS)
+        rows = min(where.weight, _MAX_HISTOGRAM_ROWS)
         gone = float(missing[0]), float(missing[1])
         return compare_counts(
             before,
@@ -356,7 +357,7 @@ class DriftWatch:
             chances, hits = proba[:, 1], true == 1
         gap = mean_estimate(chances - hits, 1.0 - chance)
         if self._before is not None:
-            # What the model predicts on average is itself known from so many rows.
+            # The mean prediction in training is an estimate too, from these rows.
             wider = np.sqrt(1.0 + len(true) / max(self._before.total, 1.0))
             ends = (gap.value + wider * (end - gap.value) for end in gap[1:])
             gap = Estimate(gap.value, *map(float, ends))
@@ -371,7 +372,7 @@ class DriftWatch:
 
 
 def _unseen_share(schema: TableSchema, before: Counts | None, view: Any) -> float:
-    """Return how often a value that was never seen comes, by those seen once."""
+    """Estimate the share of unseen values by that of values seen once (Good-Turing)."""
     if before is None or view is None or not before.total > 0.0:
         return 0.0
     if schema.features[view].kind != "categorical":

@@ -1,4 +1,4 @@
-"""Drift as one HTML page with pictures that needs nothing else."""
+"""Drift as one HTML page with pictures, without further files."""
 
 from __future__ import annotations
 
@@ -15,62 +15,62 @@ from steelyard.notices.notice import in_lines
 
 _asset = partial(html.read_asset, "steelyard.lab.report")
 
-# Columns whose histograms are drawn, those that moved most.
-_MOST_DRAWN = 12
+# Histograms are drawn of the columns of largest index.
+_MAX_DRAWN_COLUMNS = 12
 _WIDTH, _HEIGHT = 420.0, 190.0
-# Left, top, and room below for names that are written aslant.
+# Left, top, and room below for slanted names.
 _LEFT, _TOP, _BELOW = 44.0, 12.0, 70.0
-_MOST_LETTERS = 16
+_MAX_NAME_LETTERS = 16
 
 
-def drift_to_html(found: Drift, title: str) -> str:
+def drift_to_html(drift: Drift, title: str) -> str:
     """Return the page: alarms, tables, indices by period, histograms, measures."""
-    n_rows = sum(period.rows for period in found.periods)
-    about = f"{n_rows:,} rows in {len(found.periods)} periods, beside what the model "
-    about += f"holds of its training rows. Thresholds: PSI {found.thresholds.psi:g}, "
-    about += f"shares {100 * found.thresholds.share:g} %, and more than chance."
+    n_rows = sum(period.rows for period in drift.periods)
+    about = f"{n_rows:,} rows in {len(drift.periods)} periods, beside what the model "
+    about += f"holds of its training rows. Thresholds: PSI {drift.thresholds.psi:g}, "
+    about += f"shares {100 * drift.thresholds.share:g} %, and more than chance."
     parts = {
         "TITLE": escape(title),
         "STYLE": _asset("report.css"),
         "ABOUT": escape(about),
-        "BODY": drift_body(found),
+        "BODY": drift_body(drift),
         "DATA": "{}",
         "SCRIPT": "",
     }
     return html.fill_template(_asset("report.html"), parts)
 
 
-def drift_body(found: Drift) -> str:
+def drift_body(drift: Drift) -> str:
     """Return tables and pictures as HTML."""
-    return "\n".join(_body(found))
+    return "\n".join(_body(drift))
 
 
-def _body(found: Drift) -> Iterator[str]:
+def _body(drift: Drift) -> Iterator[str]:
     yield element("h2", "Thresholds")
-    yield "".join(element("p", escape(line)) for line in found.summary())
-    for table in found.tables():
+    yield "".join(element("p", escape(line)) for line in drift.summary())
+    for table in drift.tables():
         yield element("h2", escape(table.title))
         made = html_table(table.header, table.rows, table.n_texts)
         yield element("div", made, class_="scroll")
-    if len(found.periods) > 1:
+    if len(drift.periods) > 1:
         yield element("h2", "By period")
-        yield element("div", "".join(_by_period(found)), class_="figures")
+        yield element("div", "".join(_by_period(drift)), class_="figures")
     yield element("h2", "Shares before and now")
-    yield element("div", "".join(_histograms(found)), class_="figures")
-    for period in found.periods:
+    yield element("div", "".join(_histograms(drift)), class_="figures")
+    for period in drift.periods:
         yield html_list(f"Noticed in {period.name}", in_lines(period.notices))
 
 
-def _by_period(found: Drift) -> Iterator[str]:
-    names = [period.name for period in found.periods]
-    columns = list(zip(*(period.columns for period in found.periods), strict=True))
+def _by_period(drift: Drift) -> Iterator[str]:
+    names = [period.name for period in drift.periods]
+    columns = list(zip(*(period.columns for period in drift.periods), strict=True))
     columns.sort(key=lambda cells: -max(map(_index, cells)))
-    for cells in columns[:_MOST_DRAWN]:
+    for cells in columns[:_MAX_DRAWN_COLUMNS]:
         if any(cell.compared is not None for cell in cells):
             values = [_index(cell) if cell.compared else np.nan for cell in cells]
-            limit = found.thresholds.psi
+            limit = drift.thresholds.psi
             yield _lines(f"PSI of {cells[0].name}", names, values, limit)
-    for title, values in _measures(found.periods):
+    for title, values in _measures(drift.periods):
         if np.isfinite(values).any():
             yield _lines(title, names, values, None)
 
@@ -83,17 +83,17 @@ def _measures(periods: Sequence[Period]) -> Iterator[tuple[str, list[float]]]:
     yield "predicted minus observed", gaps
 
 
-def _histograms(found: Drift) -> Iterator[str]:
-    """Draw the columns that moved most, each in the period where it did."""
+def _histograms(drift: Drift) -> Iterator[str]:
+    """Draw the columns of largest index, each in its period of largest index."""
     worst = [
         max(
-            ((cell, period) for cell, period in zip(cells, found.periods, strict=True)),
+            ((cell, period) for cell, period in zip(cells, drift.periods, strict=True)),
             key=lambda pair: _index(pair[0]),
         )
-        for cells in zip(*(period.columns for period in found.periods), strict=True)
+        for cells in zip(*(period.columns for period in drift.periods), strict=True)
     ]
     worst.sort(key=lambda pair: (not pair[0].is_score, -_index(pair[0])))
-    for column, period in worst[:_MOST_DRAWN]:
+    for column, period in worst[:_MAX_DRAWN_COLUMNS]:
         if column.compared is not None:
             yield _bars(column, period.name)
 
@@ -107,15 +107,15 @@ def _index(column: ColumnDrift) -> float:
 
 def _bars(column: ColumnDrift, period: str) -> str:
     """Draw shares of the groups before and now, side by side."""
-    found = column.compared
-    assert found is not None
-    highest = max(*found.expected, *found.actual)
-    step = (_WIDTH - _LEFT) / len(found.names)
+    comparison = column.compared
+    assert comparison is not None
+    highest = max(*comparison.expected, *comparison.actual)
+    step = (_WIDTH - _LEFT) / len(comparison.names)
     marks = []
-    for k, name in enumerate(found.names):
+    for k, name in enumerate(comparison.names):
         for shares, class_, at in (
-            (found.expected, "before", 0.1),
-            (found.actual, "now", 0.5),
+            (comparison.expected, "before", 0.1),
+            (comparison.actual, "now", 0.5),
         ):
             height = (_HEIGHT - _TOP - _BELOW) * shares[k] / highest
             marks.append(
@@ -131,8 +131,8 @@ def _bars(column: ColumnDrift, period: str) -> str:
             )
         marks.append(_name_below(_LEFT + step * (k + 0.5), name))
     marks += _axis(0.0, highest, lambda share: f"{100 * share:.0f} %")
-    what = f"{column.name}, {period}: PSI {found.psi:.3f} (by chance "
-    what += f"{found.by_chance:.3f}); grey before, blue now"
+    what = f"{column.name}, {period}: PSI {comparison.psi:.3f} (by chance "
+    what += f"{comparison.by_chance:.3f}); grey before, blue now"
     return _figure(what, marks)
 
 
@@ -140,8 +140,8 @@ def _lines(
     title: str, names: Sequence[str], values: Sequence[float], limit: float | None
 ) -> str:
     """Draw a number by period, and the threshold if there is one."""
-    known = [v for v in values if np.isfinite(v)]
-    low, high = min([0.0, *known]), max([*known, limit or 0.0, 1e-9])
+    finite = [v for v in values if np.isfinite(v)]
+    low, high = min([0.0, *finite]), max([*finite, limit or 0.0, 1e-9])
     span = (_HEIGHT - _TOP - _BELOW) / (high - low)
     step = (_WIDTH - _LEFT) / len(names)
 
@@ -156,12 +156,12 @@ def _lines(
         x, y = point(k, value)
         note = element("title", escape(f"{names[k]}: {value:.3f}"))
         marks.append(element("circle", note, cx=x, cy=y, r=3))
-    # Of many periods every other one or fewer have their name.
-    every = -(-len(names) // 14)
+    # At most 14 periods have their name.
+    label_every = -(-len(names) // 14)
     marks += [
         _name_below(_LEFT + step * (k + 0.5), name)
         for k, name in enumerate(names)
-        if k % every == 0
+        if k % label_every == 0
     ]
     if limit is not None:
         (_, y), ends = point(0, limit), (f"{_LEFT:.0f}", f"{_WIDTH:.0f}")
@@ -172,7 +172,9 @@ def _lines(
 
 
 def _name_below(x: float, name: str) -> str:
-    short = name if len(name) <= _MOST_LETTERS else f"{name[: _MOST_LETTERS - 1]}…"
+    short = (
+        name if len(name) <= _MAX_NAME_LETTERS else f"{name[: _MAX_NAME_LETTERS - 1]}…"
+    )
     y = _HEIGHT - _BELOW + 12.0
     turned = f"rotate(-35 {x:.1f} {y:.1f})"
     note = element("title", escape(name))

@@ -1,4 +1,4 @@
-"""What a comparison of new rows with those of training has found."""
+"""Results of comparing new rows with those of training."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from steelyard.notices.notice import Notice
 __all__ = ["Drift"]
 
 _NONE = Estimate(0.0, 0.0, 0.0)
-# As risk departments read the index: below it nothing has moved.
-_SOME = 0.1
+# As risk departments read the index: no shift below it.
+_MIN_SHIFT = 0.1
 
 
 class Thresholds(NamedTuple):
-    """From where on differences are reported, where they are more than chance."""
+    """Smallest differences that are reported, if they are more than chance."""
 
     psi: float = 0.25
     """Population stability index of scores and columns."""
@@ -34,7 +34,7 @@ class Thresholds(NamedTuple):
     probabilities differ from shares of the class."""
 
     def check(self) -> None:
-        """Refuse what are no thresholds."""
+        """Raise an error if a threshold is not a positive number."""
         for name, value in self._asdict().items():
             is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
             if not is_number or not 0.0 < value < np.inf:
@@ -43,12 +43,12 @@ class Thresholds(NamedTuple):
 
 
 class ColumnDrift(NamedTuple):
-    """A column, or a score, of the rows of a period, beside those of training."""
+    """A column or a score in a period, compared with training."""
 
     name: str
     is_score: bool
     compared: Comparison | None
-    """Both histograms and their index; None where training has left none."""
+    """Both histograms and their index; None if the model has none of training."""
 
     missing: Estimate = _NONE
     """Share of missing cells, with an interval at the level of an alarm."""
@@ -58,7 +58,7 @@ class ColumnDrift(NamedTuple):
     """Share of values that training never saw."""
 
     unseen_expected: float = 0.0
-    """That to be expected, by how many values training saw once."""
+    """The share to be expected, estimated by the values that training saw once."""
 
     beyond: Estimate = _NONE
     """Share of numbers beyond those of training."""
@@ -66,10 +66,11 @@ class ColumnDrift(NamedTuple):
     beyond_expected: float = 0.0
 
     def alarms(self, thresholds: Thresholds) -> Iterator[str]:
-        """Say where a threshold is passed."""
-        found = self.compared
-        if found is not None and found.psi > max(thresholds.psi, found.limit):
-            yield f"PSI {found.psi:.2f}, over {max(thresholds.psi, found.limit):.2f}"
+        """Describe each threshold that is passed."""
+        if self.compared is not None:
+            psi, limit = self.compared.psi, max(thresholds.psi, self.compared.limit)
+            if psi > limit:
+                yield f"PSI {psi:.2f}, over {limit:.2f}"
         for what, now, usual in (
             ("missing", self.missing, self.missing_before or 0.0),
             ("unseen", self.unseen, self.unseen_expected),
@@ -82,14 +83,16 @@ class ColumnDrift(NamedTuple):
         """Say in a word how far the column has moved."""
         if any(self.alarms(thresholds)):
             return "shifted"
-        found = self.compared
-        if found is not None and found.psi > max(_SOME, found.limit):
+        comparison = self.compared
+        if comparison is not None and comparison.psi > max(
+            _MIN_SHIFT, comparison.limit
+        ):
             return "some"
         return "stable"
 
 
 class Performance(NamedTuple):
-    """How good predictions are in a period whose labels are known."""
+    """Measures of a period with labels."""
 
     rows: int
     accuracy: Estimate
@@ -119,7 +122,7 @@ class Period:
     notices: tuple[Notice, ...] = ()
 
     def alarms(self, thresholds: Thresholds) -> list[str]:
-        """Say where a threshold is passed."""
+        """Describe each threshold that is passed."""
         texts = [
             f"{column.name}: {text}"
             for column in self.columns
@@ -135,14 +138,14 @@ class Period:
 
 @dataclass(frozen=True, repr=False)
 class Drift:
-    """New rows beside those of training, by period.
+    """New rows compared with those of training, by period.
 
     Examples
     --------
     >>> import steelyard as sy
     >>> X, y = [["a"], ["b"]] * 50, ["no", "yes"] * 50
-    >>> found = sy.NaiveBayes().fit(X, y).drift([["b"]] * 60)
-    >>> found.is_alarm, found.alarms[0]
+    >>> drift = sy.NaiveBayes().fit(X, y).drift([["b"]] * 60)
+    >>> drift.is_alarm, drift.alarms[0]
     (True, 'all rows: p(yes): PSI 2.36, over 0.25')
     """
 
@@ -150,11 +153,11 @@ class Drift:
     classes: list[Any]
     thresholds: Thresholds = field(default_factory=Thresholds)
     has_scores: bool = True
-    """Whether the model knows where the scores of its training rows were."""
+    """Whether the model has histograms of the scores of its training rows."""
 
     @property
     def alarms(self) -> list[str]:
-        """Where a threshold is passed: period, column and what it is."""
+        """Texts of all thresholds that are passed, with period and column."""
         return [
             f"{period.name}: {text}"
             for period in self.periods
@@ -173,8 +176,8 @@ class Drift:
                 "period": period.name,
                 "column": column.name,
                 "rows": period.rows,
-                "psi": None if found is None else found.psi,
-                "psi_by_chance": None if found is None else found.by_chance,
+                "psi": None if comparison is None else comparison.psi,
+                "psi_by_chance": None if comparison is None else comparison.by_chance,
                 "missing": None if column.is_score else column.missing.value,
                 "missing_before": column.missing_before,
                 "unseen": None if column.is_score else column.unseen.value,
@@ -183,7 +186,7 @@ class Drift:
             }
             for period in self.periods
             for column in period.columns
-            for found in [column.compared]
+            for comparison in [column.compared]
         ]
 
     def to_frame(self) -> Any:
@@ -270,13 +273,15 @@ class Drift:
         header += ["unseen %", "out of range %", ""]
         rows = []
         for column in period.columns:
-            found, cells = column.compared, ["", "", "", ""]
+            comparison, cells = column.compared, ["", "", "", ""]
             if not column.is_score:
                 before = column.missing_before
                 shares = column.missing, before, column.unseen, column.beyond
                 cells = ["" if s is None else _percent(s) for s in shares]
             psi = (
-                ["", ""] if found is None else [_psi(found.psi), _psi(found.by_chance)]
+                ["", ""]
+                if comparison is None
+                else [_psi(comparison.psi), _psi(comparison.by_chance)]
             )
             rows.append([column.name, *psi, *cells, column.verdict(self.thresholds)])
         title = f"{period.name}: {period.rows:,} rows beside those of training"
@@ -300,16 +305,16 @@ class Drift:
         header = ["period", "rows", "AUC", "log-loss", "predicted - observed %"]
         rows = []
         for period in self.periods:
-            found = period.performance
-            if found is None:
+            measured = period.performance
+            if measured is None:
                 rows.append([period.name, "0", "", "", ""])
                 continue
-            loss, gap = found.log_loss, [100.0 * v for v in found.calibration]
+            loss, gap = measured.log_loss, [100.0 * v for v in measured.calibration]
             rows.append(
                 [
                     period.name,
-                    f"{found.rows:,}",
-                    "" if np.isnan(found.auc) else f"{found.auc:.3f}",
+                    f"{measured.rows:,}",
+                    "" if np.isnan(measured.auc) else f"{measured.auc:.3f}",
                     f"{loss.value:.3f} ({loss.low:.3f} to {loss.high:.3f})",
                     "{:+.1f} ({:+.1f} to {:+.1f})".format(*gap),
                 ]
@@ -317,8 +322,8 @@ class Drift:
         return MeasureTable("Rows with labels, with 95 % intervals", header, rows)
 
 
-def _plain(found: Performance | None) -> dict[str, Any] | None:
-    entries = {} if found is None else found._asdict()
+def _plain(performance: Performance | None) -> dict[str, Any] | None:
+    entries = {} if performance is None else performance._asdict()
     entries.pop("at_alarm", None)
     return entries or None
 

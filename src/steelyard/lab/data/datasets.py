@@ -137,10 +137,10 @@ def dataset_group(group: str, folder: Folder = None) -> list[str]:
     where = data_folder(folder)
     groups = _groups(where)
     if group not in groups:
-        known = ", ".join(sorted([*groups, "tasks28"]))
+        names = ", ".join(sorted([*groups, "tasks28"]))
         raise ParameterError(
             f"There is no group of data sets {group!r} in "
-            f"{str(where / _MANIFEST)!r}. Groups: {known}."
+            f"{str(where / _MANIFEST)!r}. Groups: {names}."
         )
     return groups[group]
 

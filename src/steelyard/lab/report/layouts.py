@@ -143,8 +143,8 @@ def _leak_table(published: MeasureSummary, honest: MeasureSummary) -> ReportTabl
         for s in (published, honest)
     )
     difference = higher - lower
-    by_dataset = [_known_mean(row) for row in difference]
-    by_method = [_known_mean(column) for column in difference.T]
+    by_dataset = [_finite_mean(row) for row in difference]
+    by_method = [_finite_mean(column) for column in difference.T]
 
     def line(name: str, values: Iterable[float], average: float) -> list[Cell]:
         figures = (float(value) for value in [*values, average])
@@ -155,7 +155,7 @@ def _leak_table(published: MeasureSummary, honest: MeasureSummary) -> ReportTabl
         "honest",
         ["data set", *methods, "average"],
         [*map(line, datasets, difference, by_dataset)],
-        [line("average", by_method, _known_mean(np.array(by_dataset)))],
+        [line("average", by_method, _finite_mean(np.array(by_dataset)))],
         [
             "Under published protocols missing values are filled in and numbers cut on "
             "the whole data set, test rows included. Where a paper also cut numbers in "
@@ -185,9 +185,9 @@ def failure_table(results: Results) -> ReportTable:
     )
 
 
-def _known_mean(values: NDArray[np.float64]) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else np.nan
+def _finite_mean(values: NDArray[np.float64]) -> float:
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else np.nan
 
 
 def _method_rows(

@@ -247,7 +247,7 @@ def summarize(
 ) -> MeasureSummary:
     """Gather one measure under one protocol; tests are made when asked for.
 
-    The protocol may be left out where the results hold only one. `alpha` is the level
+    The protocol may be left out if the results contain one. `alpha` is the level
     of all tests, `zeros` says how Wilcoxon's treats differences of zero: "split" or
     "drop".
     """
@@ -332,8 +332,8 @@ def p_text(p: float) -> str:
     return f"{p:.3f}" if p >= _SMALLEST_SHOWN_P else "<.001"
 
 
-def _places(known: Sequence[Any], names: Iterable[Any]) -> NDArray[np.int64]:
-    place = {name: i for i, name in enumerate(known)}
+def _places(order: Sequence[Any], names: Iterable[Any]) -> NDArray[np.int64]:
+    place = {name: i for i, name in enumerate(order)}
     return np.array([place[name] for name in names], dtype=np.int64)
 
 
@@ -341,22 +341,22 @@ def _ratio(
     rows: list[dict[str, Any]], places: NDArray[np.int64], n_datasets: int
 ) -> Floats:
     """Return rows tested by rows trained on, of each data set."""
-    # Rows that do not say their sizes: ten folds are tested on one ninth.
+    # For rows without sizes: with ten folds, one is tested for nine trained on.
     n_folds = max(2, len({row["fold"] for row in rows}))
     ratio = np.full(n_datasets, 1.0 / (n_folds - 1))
     sizes = np.array([numbers(rows, "n_test"), numbers(rows, "n_train")])
-    known = np.isfinite(sizes).all(axis=0)
+    has_sizes = np.isfinite(sizes).all(axis=0)
     tested, trained = (
-        np.bincount(places[known], size[known], n_datasets) for size in sizes
+        np.bincount(places[has_sizes], size[has_sizes], n_datasets) for size in sizes
     )
     return np.divide(tested, trained, out=ratio, where=trained > 0)
 
 
-def _position(known: list[str], name: str, kind: str, protocol: str) -> int:
-    """Return the position of a name, or say which there are."""
-    if name not in known:
+def _position(names: list[str], name: str, kind: str, protocol: str) -> int:
+    """Return the position of a name, or raise an error that lists the names."""
+    if name not in names:
         raise ParameterError(
-            f"The results hold no {kind} {name!r} under the protocol {protocol!r}. "
-            f"{kind.capitalize()}s: {', '.join(known)}."
+            f"The results contain no {kind} {name!r} under the protocol {protocol!r}. "
+            f"{kind.capitalize()}s: {', '.join(names)}."
         )
-    return known.index(name)
+    return names.index(name)

@@ -55,7 +55,7 @@ def results_to_markdown(
     Parameters
     ----------
     results : Results
-        What a comparison found.
+        Results of a comparison.
     metric : str, default="accuracy"
         The measure that is shown by data set, ranked and tested.
     control : str, default=None
@@ -134,7 +134,7 @@ def results_to_csv(results: Results, path: str | os.PathLike[str] | None = None)
     Parameters
     ----------
     results : Results
-        What a comparison found.
+        Results of a comparison.
     path : str or path, default=None
         A file to write as well.
 

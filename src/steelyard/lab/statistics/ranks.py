@@ -308,8 +308,8 @@ def _nemenyi_quantile(n_methods: int, alpha: float) -> float:
 
 def tidy(values: Floats) -> Floats:
     """Round to twelve digits of the largest value."""
-    known = np.abs(values[np.isfinite(values)])
-    largest = float(known.max()) if known.size else 0.0
+    sizes = np.abs(values[np.isfinite(values)])
+    largest = float(sizes.max()) if sizes.size else 0.0
     if largest == 0.0:
         return values
     return np.round(values, 12 - int(np.ceil(np.log10(largest))))

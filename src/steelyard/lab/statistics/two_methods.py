@@ -91,14 +91,14 @@ def corrected_t_test(differences: ArrayLike, ratio: ArrayLike) -> PairedTTest:
             "The ratio of rows tested to rows trained on cannot be negative. "
             f"Got {ratios.min():g}."
         )
-    known = np.isfinite(values)
-    n = known.sum(axis=-1)
+    finite = np.isfinite(values)
+    n = finite.sum(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean = np.where(known, values, 0.0).sum(axis=-1) / n
-        residuals = np.where(known, values - mean[..., None], 0.0)
+        mean = np.where(finite, values, 0.0).sum(axis=-1) / n
+        residuals = np.where(finite, values - mean[..., None], 0.0)
         # Equal differences leave rounding errors of their mean behind.
-        largest = np.where(known, values, -np.inf).max(axis=-1)
-        equal = largest == np.where(known, values, np.inf).min(axis=-1)
+        largest = np.where(finite, values, -np.inf).max(axis=-1)
+        equal = largest == np.where(finite, values, np.inf).min(axis=-1)
         mean = np.where(equal, largest, mean)
         variance = np.where(equal, 0.0, (residuals**2).sum(axis=-1) / (n - 1))
         statistic = mean / np.sqrt((1.0 / n + ratios) * variance)
