@@ -103,7 +103,7 @@ dist: $(VENV)/.installed-dist ## Build wheel and sdist, install each in a fresh 
 
 clean: ## Remove the environment, builds and caches
 	rm -rf $(VENV) $(OLDEST) dist build .mypy_cache .ruff_cache .rumdl_cache .pytest_cache .hypothesis .import_linter_cache
-	find src tests tools benchmarks reproduction docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests tools studies benchmarks reproduction docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # One stamp per set of extras and groups, so that `make demo` waits for no test tools.
 EXTRAS_cli := cli

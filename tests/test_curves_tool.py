@@ -9,7 +9,7 @@ import pytest
 
 import steelyard as sy
 
-TOOL = Path(__file__).resolve().parents[1] / "tools" / "curves.py"
+TOOL = Path(__file__).resolve().parents[1] / "studies" / "curves.py"
 
 
 @pytest.fixture(scope="module")

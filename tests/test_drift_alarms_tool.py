@@ -3,7 +3,7 @@
 import runpy
 from pathlib import Path
 
-TOOL = Path(__file__).resolve().parents[1] / "tools" / "drift_alarms.py"
+TOOL = Path(__file__).resolve().parents[1] / "studies" / "drift_alarms.py"
 
 
 def test_made_shifts_raise_alarms_and_resampled_rows_do_not():

@@ -15,7 +15,7 @@ SETS = ["glass", "iris", "labor"]
 
 @pytest.fixture(scope="module")
 def tool():
-    return runpy.run_path(str(ROOT / "tools/editions.py"))
+    return runpy.run_path(str(ROOT / "studies/editions.py"))
 
 
 def fit(dataset, method, fold, accuracy, log_loss=0.5, status="ok"):
@@ -134,7 +134,7 @@ def test_page_without_the_mark_is_refused(tool, tmp_path, capsys):
 
 @pytest.fixture(scope="module")
 def rivals():
-    return runpy.run_path(str(ROOT / "tools/rivals.py"))
+    return runpy.run_path(str(ROOT / "studies/rivals.py"))
 
 
 def test_rivals_are_read_from_the_board_and_drawn(rivals, tmp_path):

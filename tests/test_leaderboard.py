@@ -14,7 +14,7 @@ WORDS = "# Board\n\nWhat it means.\n\n<!-- measured -->\n"
 @pytest.fixture(scope="module")
 def main():
     pytest.importorskip("matplotlib")
-    return runpy.run_path(str(ROOT / "tools/leaderboard.py"))["main"]
+    return runpy.run_path(str(ROOT / "studies/leaderboard.py"))["main"]
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ def people(n=120):
 
 
 def test_cards_are_measured_without_other_packages():
-    tool = runpy.run_path(str(ROOT / "tools/scorecards.py"))
+    tool = runpy.run_path(str(ROOT / "studies/scorecards.py"))
     X, y = people()
     found = dict(tool["one_part"](X[:80], y[:80], X[80:], y[80:], []))
     assert list(found) == ["model", "as it is"]
@@ -26,7 +26,7 @@ def test_cards_are_measured_without_other_packages():
 
 
 def test_questions_cut_columns_at_deciles_and_by_category():
-    tool = runpy.run_path(str(ROOT / "tools/scorecards.py"))
+    tool = runpy.run_path(str(ROOT / "studies/scorecards.py"))
     X, _ = people()
     own, other, owners = tool["questions"](X, X[:5])
     assert owners == ["size"] * 9 + ["kind"] * 3

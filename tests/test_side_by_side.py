@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-TOOLS = str(Path(__file__).resolve().parents[1] / "tools")
+TOOLS = str(Path(__file__).resolve().parents[1] / "studies")
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
     reason="STEELYARD_DATA names no folder of data sets",
 )
 def test_signs_are_those_of_the_rates(capsys):
-    tool = runpy.run_path(str(ROOT / "tools/signs.py"))
+    tool = runpy.run_path(str(ROOT / "studies/signs.py"))
     found = tool["measured"]("hepatitis", None)
     assert found["values"] >= 10
     assert found["same"] >= 0.9 * found["values"]

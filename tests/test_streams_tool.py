@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @pytest.fixture(scope="module")
 def streams():
-    return runpy.run_path(str(ROOT / "tools" / "streams.py"))
+    return runpy.run_path(str(ROOT / "studies" / "streams.py"))
 
 
 def test_back_is_counted_in_half_lives_from_the_end_of_a_change(streams):

@@ -18,7 +18,7 @@ WORDS = "# Columns\n\nWhat it means.\n\n<!-- measured -->\n"
 
 @pytest.fixture(scope="module")
 def tool():
-    return runpy.run_path(str(ROOT / "tools/useless_columns.py"))
+    return runpy.run_path(str(ROOT / "studies/useless_columns.py"))
 
 
 def row(dataset, method, accuracy, log_loss, status="ok"):

@@ -331,7 +331,7 @@ def test_categories_that_are_numbers_match_across_formats(tmp_path, csv, frame, 
 
 
 def change_version(path, version):
-    text = path.read_text().replace('"version": 2', f'"version": {version}')
+    text = path.read_text().replace('"version": 1', f'"version": {version}')
     path.write_text(text)
 
 

@@ -13,7 +13,7 @@ from steelyard.exceptions import ParameterError
 from steelyard.fitting.problem import build_problem
 from steelyard.fitting.shapes import Shape
 from steelyard.table.schema import FeatureSchema, TableSchema
-from tools import shape_violations
+from studies import shape_violations
 
 KINDS = ["increasing", "decreasing", "convex", "concave", "peak", "valley"]
 WORDS = ["low", "middle", "high", "top"]
@@ -141,7 +141,7 @@ def log_odds_of(p, target):
 
 @pytest.mark.parametrize("seed", [*range(1, 10), 25])
 def test_no_row_breaks_a_shape_to_the_last_bit(seed):
-    """Random tables and ways to fit; `tools/shape_violations.py` makes thousands."""
+    """Random tables and ways to fit; `studies/shape_violations.py` makes thousands."""
     hunt = shape_violations.Hunt(every=0)
     hunt.look(seed)
     assert hunt.faults == []

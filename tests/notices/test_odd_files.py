@@ -591,7 +591,7 @@ def test_the_page_lists_all_of_them():
     page = Path(__file__).parents[2] / "docs" / "odd_files.md"
     listed = page.read_text("utf-8")
     for what in (*NOTICED, *REFUSED, *READ, *WRITTEN, *NEW):
-        assert f"| {what} |" in listed, "run tools/odd_files.py"
+        assert f"| {what} |" in listed, "run studies/odd_files.py"
 
 
 def test_the_option_named_for_a_missing_code_removes_it(tmp_path, capsys):

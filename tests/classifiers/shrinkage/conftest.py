@@ -58,7 +58,7 @@ def as_solved(monkeypatch):
 @pytest.fixture(scope="session")
 def coverage():
     """Return the module that simulates how often intervals cover."""
-    root = str(Path(__file__).resolve().parents[3] / "tools")
+    root = str(Path(__file__).resolve().parents[3] / "studies")
     sys.path.insert(0, root)
     try:
         import interval_coverage

@@ -1,9 +1,9 @@
 """Compare learners that go on learning, on streams that drift and against a refit.
 
     pip install river
-    python tools/streams.py            # ten chunks against one fit, and three streams
-    python tools/streams.py refit      # the first of these alone; or drift
-    python tools/streams.py drift --write    # put the table into docs/streams.md
+    python studies/streams.py            # ten chunks against one fit, and three streams
+    python studies/streams.py refit      # the first of these alone; or drift
+    python studies/streams.py drift --write    # put the table into docs/streams.md
 
 A stream has 20,000 rows in chunks of 500. Each chunk is predicted before it is learned
 from; log-losses are means over the second quarter of the stream, before the change, the

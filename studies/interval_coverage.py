@@ -1,6 +1,6 @@
 """Measure how often intervals of probabilities cover the truth, on made tables.
 
-``python tools/interval_coverage.py [TABLE ...] [--rows N ...] [--repeats R]`` makes
+``python studies/interval_coverage.py [TABLE ...] [--rows N ...] [--repeats R]`` makes
 tables whose probabilities are known, fits the default, and prints the share of new
 rows and classes whose interval covers the probability: of all rows, and of those with
 a number beyond the 5 % and 95 % quantiles of its column, the tails. Beside it stand the

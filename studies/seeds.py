@@ -1,6 +1,6 @@
 """Measure what luck decides: another seed, or a few rows less, and the same table.
 
-``python tools/seeds.py [SET ...] [--rows N] [--seeds S] [--forest]`` fits the default
+``python studies/seeds.py [SET ...] [--rows N] [--seeds S] [--forest]`` fits the default
 to two thirds of each data set of the folder ``STEELYARD_DATA``, once for each of S
 seeds, and as often without one row in a hundred, for each third held out. It prints how
 far the probabilities of the rows held out differ between two seeds, and between all

@@ -1,6 +1,6 @@
 """Draw the default beside other libraries, from the tables of the leader board.
 
-``python tools/rivals.py docs/leaderboard.md`` writes ``images/rivals.svg`` beside the
+``python studies/rivals.py docs/leaderboard.md`` writes ``images/rivals.svg`` beside the
 page. Each line has the average log-loss of the default and of one other method, on the
 data sets that both ran on: all of them, or those of the folds that a slow method has.
 """

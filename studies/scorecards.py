@@ -1,6 +1,6 @@
 """Compare cards of points with those of optbinning and FasterRisk, on held-out rows.
 
-``python tools/scorecards.py`` takes ten data sets of people, of two classes and 250
+``python studies/scorecards.py`` takes ten data sets of people, of two classes and 250
 rows and more, of the folder ``STEELYARD_DATA`` in three parts. Cards are made on two of
 them: that of optbinning as it is by default, that of FasterRisk with ten yes-or-no
 questions out of deciles and categories, and of the default model one with as many cells

@@ -1,6 +1,6 @@
 """Look for broken shapes in random small tables, in every output of a model.
 
-``python tools/shape_violations.py 1000 --seed 5`` makes tables of 20 to 200 rows with
+``python studies/shape_violations.py 1000 --seed 5`` makes tables of 20 to 200 rows with
 numbers, whole numbers and ordered categories, two to four classes, missing cells and
 weights, from memory, from a source and in two chunks. Columns get random shapes; the
 others may be joined in pairs. Every 25th table has strengths chosen as by default, the

@@ -1,4 +1,4 @@
-"""Write the page of odd files: ``python tools/odd_files.py docs/odd_files.md``.
+"""Write the page of odd files: ``python studies/odd_files.py docs/odd_files.md``.
 
 The files are those of ``tests/notices/test_odd_files.py``. Of each it is told what
 ``steelyard fit`` prints, and how many of 300 new rows naive Bayes predicts right: by
@@ -29,7 +29,7 @@ HEAD = """# Odd files
 
 Files as people have them: 120 rows of three species, with one thing wrong in each.
 None goes wrong without a word, in Python as in the shell. The tables are written by
-`python tools/odd_files.py docs/odd_files.md`, from the files of
+`python studies/odd_files.py docs/odd_files.md`, from the files of
 `tests/notices/test_odd_files.py`.
 
 Accuracy is that of plain naive Bayes on 300 new rows without faults, in which columns

@@ -1,6 +1,6 @@
 """Processor time of the default: by stage, and beside a forest of 200 trees.
 
-``python tools/cost.py diabetes vehicle`` fits data sets of ``STEELYARD_DATA``, whole,
+``python studies/cost.py diabetes vehicle`` fits data sets of ``STEELYARD_DATA``, whole,
 on one thread, the second time round, and prints seconds of ``ShrinkageNB``, of the
 forest, and their ratio; ``--stages`` where the default spent them. ``wide`` is 252 rows
 x 751 numbers, ``mixed:N`` a made table of N rows with 12 columns of text and 8 numbers,

@@ -1,7 +1,7 @@
 """List what is noticed in all data sets: every notice should be true and useful.
 
-    python tools/notices.py [FOLDER]
-    python tools/notices.py --cost
+    python studies/notices.py [FOLDER]
+    python studies/notices.py --cost
 
 Plain naive Bayes is fitted to each data set of a folder (environment STEELYARD_DATA)
 and to those of scikit-learn. The last lines have the number of notices by kind, and a

@@ -1,4 +1,4 @@
-"""Sizes and times of exported queries: ``python tools/sql_sizes.py [adult letter]``.
+"""Sizes and times of exported queries: ``python studies/sql_sizes.py [adult letter]``.
 
 Needs the data sets in STEELYARD_DATA, DuckDB, and PostgreSQL where it is installed.
 """

@@ -1,6 +1,6 @@
 """Count alarms of ``clf.drift`` where nothing has changed, and where something has.
 
-``python tools/drift_alarms.py [--tables N]`` draws tables of numbers and categories,
+``python studies/drift_alarms.py [--tables N]`` draws tables of numbers and categories,
 fits the default to 600 rows of each, and watches 500 others: as they are, in two
 periods, and after made shifts: a number times 1.5, half of a number missing, a category
 that is new in a fifth of the rows, and a class that is twice as frequent.

@@ -1,6 +1,6 @@
 """Write the measured part of the default's leader board from result files.
 
-``python tools/editions.py RESULTS... --earlier "second edition=PAGE" --earlier "first
+``python studies/editions.py RESULTS... --earlier "second edition=PAGE" --earlier "first
 edition=PAGE" --confirming RESULTS... --write docs/leaderboard.md`` replaces all that
 follows the line ``<!-- measured -->``. Result files are those of ``steelyard compare
 --journal``; ``NAME=FILE`` gives the default in a file another name, as of an earlier

@@ -1,8 +1,8 @@
 r"""Measure how the cost of fits from Parquet grows with the number of rows.
 
-    python tools/larger_than_memory.py                      # up to 20 million rows
-    python tools/larger_than_memory.py --millions 1,10,100  # by hand: 100M needs 15 GB
-    python tools/larger_than_memory.py --millions 100 --methods NB,WANBIA-CLL,SHNB \
+    python studies/larger_than_memory.py                      # up to 20 million rows
+    python studies/larger_than_memory.py --millions 1,10,100  # 100M needs 15 GB
+    python studies/larger_than_memory.py --millions 100 --methods NB,WANBIA-CLL,SHNB \
         --jobs 16 --to figures.json                         # on a larger machine
 
 A table has 25 columns of text by dictionary, 25 of int32 and 10 values each. Every fit

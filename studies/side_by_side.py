@@ -1,6 +1,6 @@
 """Log-loss of the default by table, beside plain naive Bayes or another source tree.
 
-``python tools/side_by_side.py [SET ...] [--before TREE] [--known 20 50] [--seed S]``
+``python studies/side_by_side.py [SET ...] [--before TREE] [--known 20 50] [--seed S]``
 fits data sets of the folder ``STEELYARD_DATA`` in stratified folds. It prints the
 log-loss of the rows held out for each set, the mean, on how many sets the first is
 lower, with the p of Wilcoxon's test, accuracy, and the processor time of all fits.

@@ -1,6 +1,6 @@
 """Compare signs and importances of the default with those of EBM, or of class rates.
 
-``python tools/signs.py`` fits ``ShrinkageNB`` and, where ``interpret-core`` is
+``python studies/signs.py`` fits ``ShrinkageNB`` and, where ``interpret-core`` is
 installed, an explainable boosting machine to ten data sets with categories of the
 folder ``STEELYARD_DATA``. Of categories with 50 rows and more and evidence beyond 0.1
 it counts how often both speak for the same side, and it prints the rank correlation of

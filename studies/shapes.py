@@ -1,8 +1,8 @@
 """What shapes cost and gain: made tables whose true curves are monotone, or bent.
 
-``python tools/shapes.py`` prints log-loss on new rows with and without constraints, on
-how many tables it is lower with them, how many times longer a fit takes, and how often
-intervals of 90 % have the true probability in them, by number of rows.
+``python studies/shapes.py`` prints log-loss on new rows with and without constraints,
+on how many tables it is lower with them, how many times longer a fit takes, and how
+often intervals of 90 % have the true probability in them, by number of rows.
 """
 
 from __future__ import annotations

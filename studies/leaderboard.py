@@ -1,6 +1,6 @@
 """Write the measured part of the leader board from result files.
 
-``python tools/leaderboard.py RESULTS... --write PAGE`` replaces all that
+``python studies/leaderboard.py RESULTS... --write PAGE`` replaces all that
 follows the line ``<!-- measured -->`` by tables, and draws the pictures into the folder
 ``images`` beside the page. Result files are those of ``steelyard compare --journal``;
 several are read as one, so that long runs can be made in parts, and repeats that some

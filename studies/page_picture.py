@@ -1,4 +1,4 @@
-"""Take the picture of the page in README: ``python tools/page_picture.py``.
+"""Take the picture of the page in README: ``python studies/page_picture.py``.
 
 It fits six measurements of tumours, writes the page, sets three of them in the link,
 and lets Chromium take the picture.

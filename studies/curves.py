@@ -1,6 +1,6 @@
 """Measure how curves of the default turn and jump, beside those of EBM.
 
-``python tools/curves.py [SET ...] [--rows N]`` fits data sets of two classes of the
+``python studies/curves.py [SET ...] [--rows N]`` fits data sets of two classes of the
 folder ``STEELYARD_DATA``, moves one row along each numeric column with at least ten
 values, from its 2 % to its 98 % quantile, all else as it is, and prints how often the
 log-odds change direction a column, and their largest step between neighbouring values.

@@ -1,4 +1,4 @@
-"""What partitions cost: ``python tools/dask_partitions.py``, in processor time.
+"""What partitions cost: ``python studies/dask_partitions.py``, in processor time.
 
 Fits 250,000 rows of 30 columns in 20 and in 500 partitions on two workers, beside
 ``map_partitions(len)``, which does nothing. Needs psutil.

@@ -1,7 +1,7 @@
 """Measure what one useless column costs each method, and write it into a page.
 
-``python tools/useless_columns.py SHNB NB RandomForest EBM --write PAGE`` adds, one at a
-time, a column of random text, of names that hardly repeat, and of identifiers to ten
+``python studies/useless_columns.py SHNB NB RandomForest EBM --write PAGE`` adds, one at
+a time, a column of random text, of names that hardly repeat, and of identifiers to ten
 data sets of the folder ``STEELYARD_DATA``, cross-validates the methods on the same
 folds with and without it, prints how much they lose, and replaces all that follows the
 line ``<!-- measured -->`` of the page. The columns are drawn with a fixed seed and know
