@@ -34,12 +34,3 @@ def test_an_interval_without_known_cells_is_that_of_the_base_variance(codes):
     half = norm.ppf(0.95) * 0.5
     expected = expit(logit(share)[:, None] + half * np.array([-1.0, 1.0]))
     np.testing.assert_allclose(found, np.tile(expected, (4, 1, 1)), rtol=1e-12)
-
-
-def test_the_mean_of_equal_cells_varies_less_the_more_there_are():
-    variances = np.full((4, 1), 0.8)
-    beside = Uncertainty(np.zeros(1), variances, np.zeros((0, 4, 1)))
-    cells, centre = np.arange(4)[:, None], np.zeros((0, 1))
-    for n in (1, 2, 4):
-        shares = np.full((n, 1), 1.0 / n)
-        assert beside.of_mean(cells[:n], centre, shares) == pytest.approx(0.8 / n)

@@ -254,7 +254,7 @@ def test_a_model_with_pairs_comes_back_from_its_file(tmp_path):
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"sides": []}, "must hold 2 items"),
+        ({"sides": []}, "must be pair for two sides"),
         ({"kind": "categorical"}, "must be pair for two sides"),
         ({"name": "ab"}, "does not fit a pair"),
         ({"cells": "text"}, "does not fit a pair"),
