@@ -156,7 +156,7 @@ class ShrinkageNB(KeepsRows, SolvedNB):
             "{'exclude': columns}"
         ),
         about="Pairs of columns with effects of their own: those that the rows "
-        "support, none, the best so many, the ones listed, or those that the rows "
+        "support, none, the best n, the ones listed, or those that the rows "
         "support without some columns.",
     )
     uncertainty: bool = setting(
