@@ -122,10 +122,10 @@ def date_parts(name: str, cell: Any) -> dict[str, Any] | None:
     {'day': 19727.5, 'year': 2024.0, 'month': 1, 'weekday': 5, 'hour': 12.0}
     """
     if isinstance(cell, str):
-        found = re.fullmatch(DATE_FORM, cell)
+        match = re.fullmatch(DATE_FORM, cell)
         try:
             # Digits beyond microseconds are cut off, as in exports.
-            cell = datetime.fromisoformat(found[1][:26] if found else "")
+            cell = datetime.fromisoformat(match[1][:26] if match else "")
         except ValueError:
             raise ColumnError(
                 f"Column {name!r} takes dates such as '2024-01-31' or "

@@ -58,8 +58,8 @@ def rounded(values: Floats, curvature: Floats) -> Ints:
         wanted[i + 1 :] -= error * factor[i, i + 1 :]
     whole = np.empty_like(wanted)
     whole[order] = wanted
-    found = [_improved(z, values, curvature) for z in (whole, np.round(values))]
-    return min(found, key=lambda z: float((z - values) @ curvature @ (z - values)))
+    candidates = [_improved(z, values, curvature) for z in (whole, np.round(values))]
+    return min(candidates, key=lambda z: float((z - values) @ curvature @ (z - values)))
 
 
 def _improved(whole: Floats, values: Floats, curvature: Floats) -> Ints:
@@ -77,8 +77,8 @@ def _improved(whole: Floats, values: Floats, curvature: Floats) -> Ints:
     return whole.astype(np.int64)
 
 
-# Rows on which cells are chosen; of more, so many, evenly spaced.
-_MOST_ROWS = 20_000
+# Cells are chosen on at most this number of rows, evenly spaced.
+_MAX_ROWS = 20_000
 
 
 _OPTIONS: dict[str, Check] = {
@@ -168,8 +168,8 @@ def scorecard_of(
     labels = None
     if y is not None:
         labels = known_labels(labels_of_rows(y, codes.n_rows), clf.classes_)
-    if codes.n_rows > _MOST_ROWS:
-        some = np.linspace(0, codes.n_rows - 1, _MOST_ROWS).astype(np.int64)
+    if codes.n_rows > _MAX_ROWS:
+        some = np.linspace(0, codes.n_rows - 1, _MAX_ROWS).astype(np.int64)
         codes, labels = codes.take(some), None if labels is None else labels[some]
     proba = model.proba(codes)
     new_schema = card_schema(schema, codes)

@@ -68,27 +68,6 @@ class Passes(Protocol):
 
 
 @dataclass(frozen=True)
-class PassesOf:
-    """Passes over other ones, of which a kind says what its own do beside."""
-
-    rows: Passes
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.rows.n_rows
-
-    @property
-    def total_weight(self) -> float:
-        """Sum of the row weights."""
-        return self.rows.total_weight
-
-    def take(self, picked: Ints | None) -> PackedRows:
-        """Return some rows in memory, or all, for second derivatives."""
-        return self.rows.take(picked)
-
-
-@dataclass(frozen=True)
 class PackedRows:
     """Training rows in memory or memory maps, as passes read them."""
 
