@@ -348,11 +348,13 @@ def test_text_like_dates_is_said_to_be_dates():
 def test_whole_numbers_beyond_either_end_are_said_while_rows_are_encoded(odd, ends):
     X = pd.DataFrame({"size": np.arange(200) % 5, "wood": ["oak", "elm"] * 100})
     clf = sy.NaiveBayes().fit(X, np.arange(200) % 2)
-    new = pd.DataFrame({"size": [odd, 1, 2] * 3000, "wood": ["oak"] * 9000})
-    new, rows = as_table(new), NewRows(clf)
-    clf.encoder_.encode(new, rows.watch(new))
-    (notice,) = rows.notices()
-    assert notice.rows == 3000 and ends in notice.text
+    # So many whole numbers are counted by value, fewer are compared one by one.
+    for n in (3, 1 << 14):
+        new = pd.DataFrame({"size": [odd, 1, 2] * n, "wood": ["oak"] * 3 * n})
+        new, rows = as_table(new), NewRows(clf)
+        clf.encoder_.encode(new, rows.watch(new))
+        (notice,) = rows.notices()
+        assert notice.rows == n and ends in notice.text
 
 
 def test_labels_with_blanks_at_their_ends_are_not_unknown_classes():

@@ -326,8 +326,8 @@ def _add_numbers(check: ColumnCheck, cells: ColumnCells) -> None:
         held, counts = np.array(narrow.values, float), np.array(counts)
         held, counts = held[counts > 0], counts[counts > 0]
         n_beyond = int(counts[(held < low) | (held > high)].sum())
-        least, most = held.min(initial=np.inf), held.max(initial=-np.inf)
-        check.add_numbers(len(narrow.indices), n_missing, least, most, n_beyond)
+        ends = float(held.min(initial=np.inf)), float(held.max(initial=-np.inf))
+        check.add_numbers(len(narrow.indices), n_missing, *ends, n_beyond)
         return
     for numbers, n_known, least, most in cells.blocks[1]:
         n_beyond = int(np.count_nonzero(numbers < low)) if least < low else 0
