@@ -7,10 +7,8 @@ import pandas as pd
 import pytest
 
 import steelyard
-from steelyard.cli import export as command
 from steelyard.cli import options
 from steelyard.export import check as checking
-from steelyard.export.formats import FORMATS
 from steelyard.export.sql_dialect import DIALECTS
 
 
@@ -99,5 +97,4 @@ def test_a_file_is_replaced_only_by_force(run, model, tmp_path):
 
 
 def test_the_command_offers_what_the_library_has():
-    assert command.FORMATS == FORMATS
     assert tuple(DIALECTS) == options.DIALECTS

@@ -150,6 +150,13 @@ def test_the_format_is_that_of_the_ending(tmp_path):
         clf.export(tmp_path / "model.txt", "sq")
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/export.md"])
+def test_pages_name_each_format(page):
+    text = (Path(__file__).parents[2] / page).read_text(encoding="utf-8")
+    assert [ending for ending in FORMATS if f".{ending}" not in text] == []
+    assert [of.name for of in FORMATS.values() if of.name not in text] == []
+
+
 def test_a_server_is_not_checked():
     clf = sy.NaiveBayes().fit(*weather(2))
     with pytest.raises(ParameterError, match="postgres is not checked"):

@@ -208,14 +208,15 @@ def page(
 def export(
     clf: Any, path: str | PathLike[str], format: str | None = None, **options: Any
 ) -> None:
-    """Write the model for other programs: SQL, ONNX, PMML, JavaScript or Python.
+    """Write the model for another program: see ``steelyard.export``.
 
     Parameters
     ----------
     path : str or path-like
         Where to write. An existing file is replaced in one step.
-    format : {"sql", "onnx", "pmml", "js", "py"}, default=None
-        What to write; by default what the name of the file ends with.
+    format : str, default=None
+        One of ``steelyard.export.FORMATS``, such as "sql"; by default what the name
+        of the file ends with.
     **options
         Options of the format, such as ``dialect``, ``table`` and ``keep`` of SQL:
         see the functions of ``steelyard.export``.

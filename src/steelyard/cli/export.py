@@ -9,16 +9,16 @@ from typing import Any
 from steelyard._common.text import listed
 from steelyard.cli import options, output
 from steelyard.cli.inputs import load_model, rows_for
+from steelyard.export.formats import ENDINGS, FORMATS
 
-_EXPORT = "write a model as SQL, ONNX, PMML, JavaScript or Python"
+_NAMES = ", ".join(of.name for of in FORMATS.values())
+_EXPORT = f"write a model for another program: {_NAMES}"
 _EXPORT_EXAMPLES = """
 steelyard export model.json -o score.sql --dialect postgres --table customers --keep id
 steelyard export model.json -o model.onnx --check sample.csv
 steelyard export model.json -o model.js
 """
 
-# As in the export, which is loaded when it is needed; a test compares.
-FORMATS = ("sql", "onnx", "pmml", "js", "py")
 _SAMPLE_ROWS = 50_000
 
 
@@ -26,7 +26,7 @@ def add_export_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add = parser.add_argument
     add("model", help=options.MODEL)
-    about = "file to write: .sql, .onnx, .pmml, .js or .py"
+    about = f"file to write: {ENDINGS}"
     add("-o", "--output", metavar="FILE", required=True, help=about)
     add("--format", choices=FORMATS, help="what to write (default: by the ending)")
     options.add_force(parser)
@@ -58,7 +58,7 @@ def add_export_options(parser: argparse.ArgumentParser) -> None:
 def run_export(arguments: argparse.Namespace) -> None:
     """Write the file; with a sample, compare, and fail where the engine differs."""
     from steelyard._common.files import atomic_write
-    from steelyard.export.formats import PARTS_ALONE, content_of, format_of
+    from steelyard.export.formats import content_of, format_of
     from steelyard.export.reading import plan_of
 
     kind = format_of(arguments.output, arguments.format)
@@ -77,7 +77,8 @@ def run_export(arguments: argparse.Namespace) -> None:
             lacking = str(error)
     atomic_write(arguments.output, content)
     output.note(f"written: {arguments.output}")
-    parts = [c for c in plan_of(clf).columns if c.date and kind in PARTS_ALONE]
+    lacks_dates = not FORMATS[kind].reads_dates
+    parts = [c for c in plan_of(clf).columns if c.date and lacks_dates]
     for date in dict.fromkeys(column.date for column in parts):
         names = [c.name for c in parts if c.date == date and c.name != date]
         output.note(f"{date}: in days since 1970-01-01, beside {listed(names)}")

@@ -8,6 +8,7 @@ from typing import Any
 from steelyard.cli import options, output
 from steelyard.cli.inputs import load_model, rows_and_labels
 from steelyard.exceptions import ParameterError
+from steelyard.export.formats import ENDINGS
 
 _CARD = "write a model as a card of whole points that people can add up"
 _CARD_EXAMPLES = """
@@ -23,7 +24,7 @@ def add_card_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add = parser.add_argument
     add("model", help=options.MODEL)
-    about = "file to write: .html, .xlsx, .csv, .md, .sql, .onnx, .pmml, .js or .py"
+    about = f"file to write: .html, .xlsx, .csv, .md, {ENDINGS}"
     add("-o", "--output", metavar="FILE", help=f"{about} (default: print the card)")
     options.add_force(parser)
     about = "rows to make the card on, best those of training (default: the counts in "

@@ -216,10 +216,10 @@ class Scorecard:
         path : str or path-like
             Where to write. An existing file is replaced in one step.
         format : str, default=None
-            "html", "xlsx", "csv" or "md"; or "sql", "onnx", "pmml", "js" or "py", which
-            score tables and rows: see ``steelyard.export``. By default what the name of
-            the file ends with. SQL returns the column ``points`` as well, and with
-            ``contributions=True`` those of every column.
+            "html", "xlsx", "csv" or "md", or one of ``steelyard.export.FORMATS``, which
+            score tables and rows. By default what the name of the file ends with. SQL
+            returns the column ``points`` as well, and with ``contributions=True`` those
+            of every column.
         **options
             Options of the format, such as ``dialect`` of SQL.
         """

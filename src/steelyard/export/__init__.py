@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __getattr__, __all__ = names_of(
     "steelyard.export",
     converters="register_skl2onnx",
-    formats="write",
+    formats="FORMATS write",
     onnx="to_onnx",
     plan="Plan",
     pmml="to_pmml",

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steelyard.exceptions import ParameterError
-from steelyard.export.formats import PARTS_ALONE, content_of
+from steelyard.export.formats import FORMATS, content_of
 from steelyard.export.inputs_onnx import NUMBER_TYPES, entering, gaps_that_count
 from steelyard.export.plan import Plan
 from steelyard.export.reading import plan_of
@@ -82,8 +82,8 @@ def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Agreement:
         A fitted classifier.
     X : DataFrame of shape (n, d)
         A pandas frame.
-    kind : {"sql", "onnx", "pmml", "js", "py"}
-        The format.
+    kind : str
+        The format, one of ``FORMATS``.
     **options
         Options of the format.
 
@@ -100,7 +100,7 @@ def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Agreement:
             "and compare with `steelyard predict`."
         )
     engine, score = ENGINES[name]
-    sample = _as_columns(clf, X, kind not in PARTS_ALONE)
+    sample = _as_columns(clf, X, FORMATS[kind].reads_dates)
     try:
         labels, proba = score(clf, sample, options)
     except Exception as error:

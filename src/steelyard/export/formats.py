@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steelyard._common.files import atomic_write
 from steelyard._common.text import did_you_mean
@@ -19,18 +19,28 @@ if TYPE_CHECKING:
 
 __all__ = ["write"]
 
-# Module and function of every format.
-_WRITERS = {
-    "sql": ("sql", "to_sql"),
-    "onnx": ("onnx", "to_onnx"),
-    "pmml": ("pmml", "to_pmml"),
-    "js": ("source", "to_javascript"),
-    "py": ("source", "to_python"),
-}
-FORMATS = tuple(_WRITERS)
 
-PARTS_ALONE = ("onnx", "pmml")
-"""Formats without functions of dates: a table for them has days and parts."""
+class Format(NamedTuple):
+    """A format of exported models."""
+
+    name: str
+    writer: str
+    """Module of this folder, and the function of it that writes a classifier."""
+
+    reads_dates: bool = True
+    """Whether it has functions of dates; without, a table has days and parts."""
+
+
+FORMATS = {
+    "sql": Format("SQL", "sql.to_sql"),
+    "onnx": Format("ONNX", "onnx.to_onnx", reads_dates=False),
+    "pmml": Format("PMML", "pmml.to_pmml", reads_dates=False),
+    "js": Format("JavaScript", "source.to_javascript"),
+    "py": Format("Python", "source.to_python"),
+}
+"""All formats, by the ending of their files."""
+
+ENDINGS = ", ".join(f".{ending}" for ending in FORMATS)
 
 
 def write(
@@ -47,8 +57,8 @@ def write(
         A fitted classifier.
     path : str or path-like
         Where to write. An existing file is replaced in one step.
-    format : {"sql", "onnx", "pmml", "js", "py"}, default=None
-        What to write; by default what the name of the file ends with.
+    format : str, default=None
+        One of ``FORMATS``; by default what the name of the file ends with.
     **options
         Options of the format, such as ``dialect`` of SQL.
 
@@ -69,12 +79,12 @@ def write(
 def format_of(path: str | PathLike[str], format: str | None = None) -> str:
     """Return the format of a file, by its name where none is given."""
     kind = Path(path).suffix.lower().lstrip(".") if format is None else format
-    if kind in _WRITERS:
+    if kind in FORMATS:
         return kind
     if format is None:
         raise ParameterError(
             f"The ending of {str(path)!r} tells no format. End it with one of "
-            f"{', '.join(f'.{name}' for name in FORMATS)}, or set `format`."
+            f"{ENDINGS}, or set `format`."
         )
     raise ParameterError(
         f"There is no format {format!r}.{did_you_mean(format, FORMATS)} Known: "
@@ -101,7 +111,7 @@ def content_of(clf: BaseNB, kind: str, **options: Any) -> bytes:
 
 def writer_of(kind: str) -> Callable[..., Any]:
     """Return the function that writes a format."""
-    module, function = _WRITERS[kind]
+    module, _, function = FORMATS[kind].writer.partition(".")
     writer: Callable[..., Any] = getattr(
         import_module(f"steelyard.export.{module}"), function
     )
