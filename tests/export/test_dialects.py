@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+from contextlib import closing
 from importlib.util import find_spec
 
 import numpy as np
@@ -207,6 +208,18 @@ def test_text_is_compared_byte_by_byte_where_databases_fold_it(model):
     server = export.to_sql(model[0], "sqlserver")
     assert "COLLATE Latin1_General_100_BIN2" in server and "|'" in server
     assert "AS BINARY)" in export.to_sql(model[0], "mysql")
+
+
+def test_sqlite_reads_every_number_as_it_is():
+    rng = np.random.default_rng(0)
+    drawn = rng.normal(size=20_000) * 10.0 ** rng.integers(-5, 8, 20_000)
+    numbers = [1.593183548362891, -0.00040262362, 0.0, 5e-324, *drawn.tolist()]
+    numbers += [float(f"{x:.6g}") for x in numbers]
+    written = [DIALECTS["sqlite"].number(x) for x in numbers]
+    with closing(sqlite3.connect(":memory:")) as base:
+        found = [base.execute(f"SELECT {text}").fetchone()[0] for text in written]
+    assert found == numbers
+    assert written[numbers.index(0.0)] == "0.0" and max(map(len, written)) < 400
 
 
 def test_the_first_row_of_a_union_says_the_types():

@@ -6,6 +6,8 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
+from math import nextafter, ulp
 from pathlib import Path
 from typing import Any, Literal
 
@@ -272,12 +274,32 @@ class Dialect:
             )
 
 
+# A power of two that all SQLite reads as it is.
+_EXACT = 1 << 52
+
+
 class SQLite(Dialect):
     """NaN is stored as NULL, and imported files have text in all cells.
 
     Other databases refuse text that is no number where they cast it; SQLite takes it
     for 0. Here only a failing function ends a query, and its message holds the text.
     """
+
+    def number(self, x: float, bare: bool = False) -> str:
+        """Write a number; as a fraction if SQLite may take its digits for another.
+
+        It rounds digits to 64 bits before it rounds them to a double.
+        """
+        digits = super().number(x, bare)
+        away = abs(Fraction(digits) - Fraction(x)) / Fraction(ulp(nextafter(x, 0.0)))
+        top, bottom = x.as_integer_ratio()
+        if away < Fraction(499, 1000) or bottom == 1:
+            return digits
+        parts = [str(top)]
+        while bottom > 1:
+            parts.append(f"{min(bottom, _EXACT)}.0")
+            bottom //= min(bottom, _EXACT)
+        return f"({' / '.join(parts)})"
 
     def cell(self, column: Column, table: str) -> str:
         """Read a cell: empty text is missing, and text that states a number is one."""
