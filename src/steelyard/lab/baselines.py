@@ -128,6 +128,10 @@ def _catboost(**settings: Any) -> CatBoostTable:
     return CatBoostTable(settings)
 
 
+def _lightgbm(**settings: Any) -> Any:
+    return import_module("lightgbm").LGBMClassifier(**settings)
+
+
 def _khiops(**settings: Any) -> Any:
     # It looks for its own program on the search path, which lacks the folder of an
     # environment that is not activated.
@@ -147,10 +151,14 @@ BASELINES: dict[str, Callable[..., BaseEstimator]] = {
         _ordinal, HistGradientBoostingClassifier, random_state=0
     ),
 }
-"""What makes each baseline, by name; the last three are there where installed."""
+"""What makes each baseline, by name; the last four only if installed."""
 
 if find_spec("interpret") is not None:
     BASELINES["EBM"] = _piped(_categories, _ebm, random_state=0, n_jobs=1)
+if find_spec("lightgbm") is not None:
+    BASELINES["LightGBM"] = _piped(
+        _ordinal, _lightgbm, random_state=0, n_jobs=1, verbose=-1
+    )
 if find_spec("catboost") is not None:
     BASELINES["CatBoost"] = _catboost
 if find_spec("khiops") is not None:

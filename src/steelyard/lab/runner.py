@@ -61,7 +61,7 @@ def compare(
     methods : str, classifier, pair, mapping, or a list of these
         Acronyms such as ``"RNB"``, or ``"all"``; scikit-learn's baselines ``"SVM"``,
         ``"LogisticRegression"``, ``"RandomForest"`` and ``"HistGradientBoosting"``;
-        ``"EBM"``, ``"CatBoost"`` and ``"Khiops"`` where they are installed;
+        ``"EBM"``, ``"CatBoost"``, ``"LightGBM"`` and ``"Khiops"`` if installed;
         classifiers, or pairs of a name and a classifier.
     datasets : str, path, DataSet, triple, or a list of these
         Names or files as in ``load_dataset``; ``"group:rnb33"`` for a group of the
