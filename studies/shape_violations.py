@@ -34,7 +34,7 @@ import pandas as pd
 import steelyard as sy
 from steelyard._common.allowed import SHAPES
 from steelyard.explain.page import page_data
-from steelyard.export import to_onnx
+from steelyard.export import SQLOptions, to_onnx
 from steelyard.export.sql import sql_statements
 
 WORDS = ["low", "middle", "high", "top", "upmost"]
@@ -212,7 +212,8 @@ def in_duckdb(clf: Any, rows: pd.DataFrame, base: Any) -> np.ndarray:
     """Return probabilities from one query."""
     base.register("t", as_objects(rows).assign(place=np.arange(len(rows))))
     answer: Any = None
-    for statement in sql_statements(clf, "duckdb", "t", keep=["place"]):
+    options = SQLOptions("duckdb", "t", keep=["place"])
+    for statement in sql_statements(clf, options):
         answer = base.execute(statement)
     found = answer.df().sort_values("place")
     return found[[f"p({c})" for c in clf.classes_]].to_numpy(dtype=float)

@@ -78,7 +78,7 @@ def report(name: str) -> str:
         once = seconds(lambda: base.execute(query).fetchnumpy())
     with sqlite3.connect(":memory:") as lite:
         many[:20_000].to_sql("data", lite, index=False)
-        *before, text = sql_statements(clf, "sqlite")
+        *before, text = sql_statements(clf, export.SQLOptions("sqlite"))
         for statement in before:
             lite.execute(statement)
         in_sqlite = seconds(lambda: lite.execute(text).fetchall()) / 20_000 * N_ROWS

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 import steelyard
-from steelyard.cli import options
 from steelyard.export import check as checking
 from steelyard.export.sql_dialect import DIALECTS
 
@@ -96,5 +95,11 @@ def test_a_file_is_replaced_only_by_force(run, model, tmp_path):
     assert target.read_text() != "before"
 
 
-def test_the_command_offers_what_the_library_has():
-    assert tuple(DIALECTS) == options.DIALECTS
+def test_the_command_offers_all_databases(run):
+    done = run("export", "--help")
+    shown = "".join(done.out.split())
+    assert done.status == 0 and ",".join(DIALECTS) in shown
+    assert (
+        "invalid choice: 'duck'"
+        in run("export", "m", "-o", "f", "--dialect", "duck").err
+    )

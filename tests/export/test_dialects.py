@@ -115,7 +115,8 @@ def test_a_view_returns_what_the_query_does(model):
     clf, X = model
     with sqlite3.connect(":memory:") as base:
         X.to_sql("goods", base, index_label="id")
-        for statement in sql_statements(clf, "sqlite", "goods", ["id"], as_view="v"):
+        options = export.SQLOptions("sqlite", "goods", ["id"], as_view="v")
+        for statement in sql_statements(clf, options):
             base.execute(statement)
         query = export.to_sql(clf, "sqlite", "goods", keep=["id"])
         assert base.execute("SELECT * FROM v").fetchall() == (

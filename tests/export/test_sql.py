@@ -12,6 +12,7 @@ import pytest
 import steelyard as sy
 from steelyard import export
 from steelyard.exceptions import ParameterError
+from steelyard.export import SQLOptions
 from steelyard.export.check import check
 from steelyard.export.sql import sql_statements
 from steelyard.export.sql_dialect import DIALECTS
@@ -28,7 +29,7 @@ def run_sqlite(clf, X, **options):
         base.execute(f"CREATE TABLE t ({names})")
         marks = ", ".join("?" * X.shape[1])
         base.executemany(f"INSERT INTO t VALUES ({marks})", cells.to_numpy().tolist())
-        *before, query = sql_statements(clf, "sqlite", "t", **options)
+        *before, query = sql_statements(clf, SQLOptions("sqlite", "t", **options))
         for statement in before:
             base.execute(statement)
         found = base.execute(query)
@@ -40,7 +41,7 @@ def run_duckdb(clf, X, **options):
     with duckdb.connect(config={"threads": 1}) as base:
         base.register("t", X)
         found = None
-        for statement in sql_statements(clf, "duckdb", "t", **options):
+        for statement in sql_statements(clf, SQLOptions("duckdb", "t", **options)):
             found = base.execute(statement)
         names = [entry[0] for entry in found.description]
         return pd.DataFrame(found.fetchall(), columns=names)

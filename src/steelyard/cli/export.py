@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import fields
 from typing import Any
 
 from steelyard._common.text import listed
 from steelyard.cli import options, output
 from steelyard.cli.inputs import load_model, rows_for
 from steelyard.export.formats import ENDINGS, FORMATS
+from steelyard.export.sql_options import SQLOptions
 
 _NAMES = ", ".join(of.name for of in FORMATS.values())
 _EXPORT = f"write a model for another program: {_NAMES}"
@@ -101,12 +103,10 @@ def run_export(arguments: argparse.Namespace) -> None:
 
 def _chosen(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options of the format that were given."""
-    names = "dialect table keep contributions as_view as_function dbt decimals"
-    names += " missing_text inputs number_type target"
-    chosen = options.given(arguments, names)
-    if arguments.no_probabilities:
-        chosen["probabilities"] = False
-    return chosen
+    names = {option.name for option in fields(SQLOptions)} - {"probabilities"}
+    names |= {"missing_text", "inputs", "number_type", "target"}
+    chosen = options.given(arguments, " ".join(names))
+    return chosen | ({"probabilities": False} if arguments.no_probabilities else {})
 
 
 def _sample(clf: Any, path: str) -> Any:

@@ -7,7 +7,7 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from steelyard._common.allowed import SHAPES
@@ -22,12 +22,6 @@ SEVERAL = f"{DATA}; several, a folder or a quoted pattern are read in chunks"
 MODEL = "a model file, written by fit"
 READING = "format separator decimal thousands encoding missing_values".split()
 READING += "skip comment no_header sheet".split()
-# As in the export, which is loaded when it is needed; a test compares.
-DIALECTS = (
-    *("duckdb", "sqlite", "postgres", "spark", "bigquery", "snowflake", "sqlserver"),
-    *("mysql", "mariadb", "clickhouse", "redshift", "oracle", "trino"),
-    "athena",
-)
 FOLDS = {"folds": 10, "seed": 1}
 """How rows are split where nothing else is asked for."""
 
@@ -39,6 +33,15 @@ class Command(NamedTuple):
     examples: str
     add_options: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int | None]
+
+
+class Databases:
+    """Names of the databases that SQL is written for, loaded when asked for."""
+
+    def __iter__(self) -> Iterator[str]:
+        from steelyard.export.sql_dialect import DIALECTS
+
+        return iter(DIALECTS)
 
 
 COMMANDS: dict[str, Command] = {}
@@ -202,8 +205,9 @@ def add_runs(parser: argparse.ArgumentParser) -> None:
 def add_sql(parser: argparse.ArgumentParser) -> Any:
     """Add the options of SQL; return their group."""
     group = parser.add_argument_group("SQL")
-    about = "the database (default: duckdb)"
-    group.add_argument("--dialect", choices=DIALECTS, help=about)
+    about = "the database: %(choices)s (default: duckdb)"
+    choices: Any = Databases()
+    group.add_argument("--dialect", choices=choices, metavar="NAME", help=about)
     about = "the table that is scored (default: data)"
     group.add_argument("--table", metavar="NAME", help=about)
     about = "columns of the table to return, such as its key"

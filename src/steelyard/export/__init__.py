@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from steelyard.export.scorer import *  # noqa: F403
     from steelyard.export.source import *  # noqa: F403
     from steelyard.export.sql import *  # noqa: F403
+    from steelyard.export.sql_dialect import *  # noqa: F403
+    from steelyard.export.sql_options import *  # noqa: F403
 
 __getattr__, __all__ = names_of(
     "steelyard.export",
@@ -30,4 +32,6 @@ __getattr__, __all__ = names_of(
     scorer="Scorer",
     source="to_javascript to_python",
     sql="to_sql",
+    sql_dialect="DIALECTS",
+    sql_options="SQLOptions",
 )

@@ -27,6 +27,7 @@ from steelyard.export.plan import Plan
 from steelyard.export.reading import plan_of
 from steelyard.export.sql import fields_of, sql_statements
 from steelyard.export.sql_dialect import DIALECTS, dialect_of
+from steelyard.export.sql_options import SQLOptions
 from steelyard.table.frames import as_table
 
 if TYPE_CHECKING:
@@ -355,7 +356,7 @@ def _create(clf: BaseNB, dialect: str) -> str:
 def _statements(clf: BaseNB, options: dict[str, Any]) -> list[str]:
     own = {"table": [_SAMPLE], "keep": [_ROW], "probabilities": True}
     forms = dict.fromkeys(("as_view", "as_function")) | {"dbt": False}
-    return sql_statements(clf, **{**options, **own, **forms})
+    return sql_statements(clf, SQLOptions(**{**options, **own, **forms}))
 
 
 def _sorted(clf: BaseNB, rows: list[Any]) -> Scored:

@@ -16,6 +16,8 @@ from steelyard._common.text import did_you_mean
 from steelyard.exceptions import ParameterError
 from steelyard.export.plan import Column
 
+__all__ = ["DIALECTS"]
+
 
 @dataclass(frozen=True)
 class Rows:
