@@ -226,3 +226,18 @@ def test_weights_of_a_column_of_one_value_stay_at_the_start(make_table):
     assert len(set(X[:, -1])) == 1
     clf = WeightedNB(bounds=(0, 3), smoothing="laplace").fit(X, y)
     assert clf.attribute_weights_[-1] == pytest.approx(1.0)
+
+
+def test_rounding_errors_of_equal_probabilities_are_not_weighted():
+    # Shares of 2/3 in both classes, and classes of equal weight: neither says anything.
+    n = np.array([13, 17])
+    shared, y = np.tile([0, 1, 0], n.sum()), np.repeat([0, 1], 3 * n)
+    X = np.column_stack([shared, (np.arange(len(y)) * 7 % 5) // 2])
+    clf = WeightedNB(
+        bounds=(0.0, None), smoothing=1e-9, prior="frequency", prior_weight=True
+    )
+    clf.set_params(class_weight="balanced", categorical_features=[0, 1])
+    for seed in range(3):
+        rows = np.random.default_rng(seed).permutation(len(y))
+        clf.fit(X[rows], y[rows])
+        assert (clf.prior_weight_, clf.attribute_weights_[0]) == (1.0, 1.0)

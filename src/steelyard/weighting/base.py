@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -20,6 +20,9 @@ from steelyard.proba.basis import EffectBasis
 from steelyard.table.codes import FeatureTable
 from steelyard.table.schema import TableSchema
 
+# Logarithms of probabilities that are equal differ by less.
+_ROUNDING = 1e-12
+
 
 @dataclass(frozen=True)
 class LogProbs:
@@ -34,6 +37,15 @@ class LogProbs:
 
     given_basis: EffectBasis | None = None
     """The attributes at each resolution; None for bins as they are."""
+
+    def __post_init__(self) -> None:
+        """Make equal what differs between classes by rounding alone.
+
+        A weight without an upper bound would grow until that counts.
+        """
+        values = _without_rounding(self.table.values)
+        object.__setattr__(self, "table", replace(self.table, values=values))
+        object.__setattr__(self, "log_prior", _without_rounding(self.log_prior))
 
     @cached_property
     def basis(self) -> EffectBasis:
@@ -70,6 +82,12 @@ class LogProbs:
         rows = np.ones(self.schema.n_codes, dtype=bool)
         rows[self.schema.first_codes] = False
         return np.flatnonzero(rows)
+
+
+def _without_rounding(values: Floats) -> Floats:
+    with np.errstate(invalid="ignore"):  # two infinite logarithms
+        gaps = np.ptp(values, axis=-1, keepdims=True)
+    return np.where(gaps < _ROUNDING, values[..., :1], values)
 
 
 @dataclass(frozen=True)
