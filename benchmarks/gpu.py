@@ -76,7 +76,7 @@ def two(n_rows: int, n_classes: int, bandwidth: float) -> None:
     took = wall_ms(lambda: fit.fit(X, y), 3)
     print(line("WANBIA-CLL to 1e-7", took) + f"  {fit.n_iter_} iterations")
     cpu_ratio(took / n_rows, X, y)
-    strengths = {"strength": (10.0, 40.0, 10.0), "pairs": None}
+    strengths = {"strength": (10.0, 40.0, 10.0), "interactions": None}
     shrunk = sy.ShrinkageNB(**settings, **strengths)
     took = wall_ms(lambda: shrunk.fit(X, y), 1)
     print(line("ShrinkageNB, given strengths", took))

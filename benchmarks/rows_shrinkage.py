@@ -58,12 +58,12 @@ def against_trees(name: str, target: Target, **settings: Any) -> None:
 
 against_trees("given strengths", at_least(20), strength=STRENGTH)
 against_trees(
-    "automatic strengths, one resolution, no pairs",
+    "automatic strengths, one resolution, no interactions",
     at_least(6),
     resolutions=1,
-    pairs=None,
+    interactions=None,
 )
-against_trees("automatic strengths and pairs", at_least(1))
+against_trees("automatic strengths and interactions", at_least(1))
 
 
 def wide_table(n: int, d: int, n_classes: int) -> tuple[Any, Any]:
@@ -76,7 +76,8 @@ def wide_table(n: int, d: int, n_classes: int) -> tuple[Any, Any]:
 
 def of_wide_table(n: int, d: int, n_classes: int, seconds: float) -> None:
     @row(
-        f"SHNB {n:,} x {d} numbers, {n_classes} classes, automatic strengths and pairs",
+        f"SHNB {n:,} x {d} numbers, {n_classes} classes, automatic strengths and "
+        "interactions",
         within_seconds(seconds),
         rounds=2,
     )
@@ -91,7 +92,7 @@ of_wide_table(1_000, 300, 5, 8.0)
 of_wide_table(252, 751, 2, 6.0)
 
 
-@row("ranking of all pairs of columns, 100,000 x 50, 2 classes", at_most(3), rounds=3)
+@row("ranking of all interactions, 100,000 x 50, 2 classes", at_most(3), rounds=3)
 def _(scale: float) -> Case:
     X, y = labelled_codes(n_rows(100_000, scale), 50, 2)
     recipe = ShrinkageNB(categorical_features="all", n_jobs=2)._recipe()

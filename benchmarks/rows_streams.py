@@ -77,7 +77,7 @@ def _(scale: float) -> Case:
 @row("SHNB from disk, 1,000,000 x 50, processor time", at_most(1.1), memory=False)
 def _(scale: float) -> Case:
     clf = sy.ShrinkageNB(
-        categorical_features="all", strength=(1.0, 1.0, 1.0), pairs=0, n_jobs=2
+        categorical_features="all", strength=(1.0, 1.0, 1.0), interactions=0, n_jobs=2
     )
     return from_disk(clf, scale)
 

@@ -30,7 +30,7 @@ def explain_one():
         X, labels, test_size=0.3, random_state=0, stratify=labels
     )
     clf = sy.ShrinkageNB().fit(X_train, y_train)
-    return clf.explain_local(X_test[:1], pairs="split").evidence()
+    return clf.explain_local(X_test[:1], interactions="split").evidence()
 
 
 def draw(evidence, path):

@@ -29,8 +29,8 @@ new, truth = patients(5000)
 shapes = {"age": "increasing", "dose": "peak"}
 figure, axes = plt.subplots(1, 2, sharey=True)
 for name, clf in {
-    "free": sy.ShrinkageNB(pairs=None),
-    "with constraints": sy.ShrinkageNB(pairs=None, constraints=shapes),
+    "free": sy.ShrinkageNB(interactions=None),
+    "with constraints": sy.ShrinkageNB(interactions=None, constraints=shapes),
 }.items():
     clf.fit(X, y)
     loss = log_loss(truth, clf.predict_proba(new))

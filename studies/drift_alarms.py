@@ -64,7 +64,7 @@ def counted_alarms(n_tables: int) -> dict[str, int]:
     }
     found: dict[str, int] = {}
     for table in range(n_tables):
-        clf = ShrinkageNB(strength=(10.0, 40.0, 10.0), pairs=None)
+        clf = ShrinkageNB(strength=(10.0, 40.0, 10.0), interactions=None)
         clf.fit(*made_rows(3 * table, ROWS))
         same = made_rows(3 * table + 1, NEW_ROWS)
         for name, watch in watched.items():

@@ -51,17 +51,17 @@ MAIN_EFFECTS = "SHNB-main"
 # the control and the forest.
 _LEAST_SHARE = 0.85
 
-# Points behind the forest that want a reason, and points that pairs may cost.
+# Points behind the forest that want a reason, and points that interactions may cost.
 _BEHIND, _MOST_COST = 0.03, 0.01
 
 _TWINS = "rows have a twin with the same values, nearly always of the same class: what "
 _TWINS += "remembers rows gains by that"
 REASONS = {
-    "glass": "small regions of several columns at once, which one pair cannot mark out",
+    "glass": "small regions of several columns, which one interaction cannot mark out",
     "hepatitis": "few rows",
-    "krkopt": "rules of all six columns at once, which pairs cannot express",
+    "krkopt": "rules of all six columns at once, which interactions cannot express",
     "tae": f"57 % of the {_TWINS}",
-    "vowel": "small regions of several columns at once, which pairs cannot mark out",
+    "vowel": "small regions of several columns, which interactions cannot mark out",
     "winequality-white": f"35 % of the {_TWINS}",
     "zoo": "few rows",
 }
@@ -176,7 +176,7 @@ def sections(
         both = [r for r in [*rows, *confirming] if r["method"] in in_both]
         title = "With the data sets that nothing was chosen on"
         yield from _on_folds(both, known, title)
-    yield from _pairs(rows)
+    yield from _interactions(rows)
     yield from _behind(beside, {r["dataset"]: r["n_train"] + r["n_test"] for r in rows})
     for measure in board.MEASURES:
         yield f"## {board.section_title(measure)}"
@@ -329,8 +329,8 @@ def on_same_folds(rows: list[Row], first: str, second: str) -> dict[str, Any]:
     return out
 
 
-def _pairs(rows: list[Row]) -> Iterator[str]:
-    """Yield what pairs are worth on each data set, where main effects were run."""
+def _interactions(rows: list[Row]) -> Iterator[str]:
+    """Yield what interactions are worth on each data set run without them as well."""
     same = on_same_folds(rows, CONTROL, MAIN_EFFECTS)
     if not same["names"]:
         return
@@ -346,14 +346,16 @@ def _pairs(rows: list[Row]) -> Iterator[str]:
         for i in np.argsort(gain, kind="stable").tolist()
     ]
     titles = [MEASURES[m].title for m in board.MEASURES]
-    header = [f"{what}: {t}" for t in titles for what in ("main effects", "with pairs")]
+    header = [
+        f"{what}: {t}" for t in titles for what in ("main effects", "with interactions")
+    ]
     average, loss = (same[m].mean(axis=0) for m in board.MEASURES)
     note = (
         f"{same['folds']} folds of {len(gain)} data sets: {100 * average[1]:.2f} % and "
         f"{loss[1]:.4f} with main effects, {100 * average[0]:.2f} % and {loss[0]:.4f} "
-        f"with pairs. Losses of more than a point are in bold."
+        f"with interactions. Losses of more than a point are in bold."
     )
-    yield "## Pairs against main effects"
+    yield "## Interactions against main effects"
     table = ReportTable(
         "By data set", ["data set", *header, "gain"], lines, notes=[note]
     )

@@ -40,8 +40,8 @@ import numpy as np
 import pandas as pd
 import steelyard as sy
 
-method, path, n_jobs, pairs = sys.argv[1:]
-given = {"pairs": int(pairs)} if pairs and method == "SHNB" else {}
+method, path, n_jobs, interactions = sys.argv[1:]
+given = {"interactions": int(interactions)} if interactions and method == "SHNB" else {}
 few = pd.DataFrame({"a": ["x", "y"] * 9000, "b": [1, 2, 3] * 6000, "y": [0, 1] * 9000})
 sy.method(method).fit(sy.scan([few]), "y")  # loads and compiles
 peak, done, passes = 0, threading.Event(), 0
@@ -65,8 +65,8 @@ done.set()
 resident = open("/proc/self/status").read().partition("VmHWM:")[2].split()[0]
 found = {"seconds": wall, "processor_seconds": cpu, "private_mb": peak / 1e3}
 found |= {"resident_mb": int(resident) / 1e3, "passes": passes}
-if getattr(clf, "pairs_", None) is not None:
-    found["interactions"] = len(clf.pairs_)
+if getattr(clf, "interactions_", None) is not None:
+    found["interactions"] = len(clf.interactions_)
     found["weights"] = sum(map(np.size, clf.value_effects_))
 print(json.dumps(found))
 """

@@ -105,7 +105,7 @@ def made_model(rng: np.random.Generator, is_chosen: bool) -> tuple[Any, pd.DataF
     if not is_chosen:
         settings["strength"] = tuple(10.0 ** rng.uniform(-1.5, 1.5, 3))
         if len(free) > 1 and rng.random() < 0.5:
-            settings["pairs"] = [tuple(free[:2])]
+            settings["interactions"] = [tuple(free[:2])]
     weights = None
     if rng.random() < 0.3:
         weights = np.maximum(rng.random(len(y)) * 3.0 - 0.3, 0.0)

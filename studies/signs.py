@@ -71,7 +71,7 @@ def ebm_values(ebm: Any, n_classes: int) -> dict[Any, Any]:
 
 
 def ebm_importances(ebm: Any, n_columns: int) -> np.ndarray:
-    """Return the importance of every column; of a pair either side has half."""
+    """Return the importance of every column; of an interaction either side has half."""
     out = np.zeros(n_columns)
     for own, amount in zip(ebm.term_features_, ebm.term_importances(), strict=True):
         out[list(own)] += amount / len(own)

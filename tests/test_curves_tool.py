@@ -29,7 +29,7 @@ def test_a_line_does_not_turn_and_a_wave_does(tool):
         {"x": random.uniform(-3, 3, 1500), "few": random.integers(0, 4, 1500)}
     )
     y = random.random(1500) < 1 / (1 + np.exp(-2 * X.x))
-    clf = sy.ShrinkageNB(pairs=None).fit(X, y)
+    clf = sy.ShrinkageNB(interactions=None).fit(X, y)
     assert len(tool["curves"](clf, X)) == 1
     shape = tool["shape_of"](clf, X)
     assert shape.turns == 0 and 0.0 < shape.step < 2.0

@@ -116,8 +116,8 @@ def test_the_default_of_an_earlier_tree_gets_a_name(tool, rows, monkeypatch):
     assert read("second edition=run.jsonl").methods[0] == "SHNB, second edition"
 
 
-def test_what_pairs_cost_is_shown_by_data_set(tool, rows):
-    text = "\n".join(tool["_pairs"](rows))
+def test_what_interactions_cost_is_shown_by_data_set(tool, rows):
+    text = "\n".join(tool["_interactions"](rows))
     assert cells(text, "labor") == [
         *("labor", "86.50", "84.50", "0.7000", "0.7000", "-2.00")
     ]

@@ -47,7 +47,7 @@ TARGETS: dict[str, str] = {
     "export/sql": "tests/export/test_sql.py --deselect tests/export/test_sql.py::"
     "test_a_hundred_thousand_values tests/export/test_random_models.py",
     "table/encoder": "tests/table/test_encoder.py tests/table/test_bad_input.py "
-    "tests/table/test_pairs.py tests/table/test_take.py "
+    "tests/table/test_interactions.py tests/table/test_take.py "
     "tests/classifiers/test_naive_bayes.py tests/classifiers/test_chunks.py",
 }
 MOST_SECONDS = 240

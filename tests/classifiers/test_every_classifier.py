@@ -80,9 +80,11 @@ def test_counts_are_weighted_by_sample_weight_alone(cls, class_weight):
     of_columns = plain.counts_.by_code
     by_code, schema = clf.counts_.by_code, clf.counts_.schema
     np.testing.assert_allclose(by_code[: len(of_columns)], of_columns)
-    for j in np.flatnonzero(schema.is_pair):  # every row has one code of a pair
-        of_pair = by_code[schema.offsets[j] : schema.offsets[j + 1]].sum(axis=0)
-        np.testing.assert_allclose(of_pair, plain.counts_.by_class)
+    for j in np.flatnonzero(
+        schema.is_interaction
+    ):  # every row has one code of an interaction
+        of_interaction = by_code[schema.offsets[j] : schema.offsets[j + 1]].sum(axis=0)
+        np.testing.assert_allclose(of_interaction, plain.counts_.by_class)
     totals = plain.counts_.by_class
     factors = np.array([3.0, 1.0, 0.5])
     if class_weight == "balanced":

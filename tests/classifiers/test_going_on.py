@@ -37,10 +37,10 @@ def stream(n, seed=0, flip=False):
 
 
 def quick():
-    return sy.ShrinkageNB(strength=(2.5, 10, 2.5), pairs=None)
+    return sy.ShrinkageNB(strength=(2.5, 10, 2.5), interactions=None)
 
 
-PAIRS = [("number", "text"), ("text", "whole")]
+INTERACTIONS = [("number", "text"), ("text", "whole")]
 
 
 def in_chunks(clf, X, y, size, **more):
@@ -76,8 +76,11 @@ def test_while_all_rows_are_kept_chunks_choose_what_one_fit_chooses(has_names):
         X = X[["number"]].assign(other=X["whole"].astype(float) ** 2).to_numpy()
     parts, whole = in_chunks(sy.ShrinkageNB(), X, y, 250), sy.ShrinkageNB().fit(X, y)
     assert parts.strength_path_ == whole.strength_path_
-    pairs = [[pair["columns"] for pair in clf.pairs_] for clf in (parts, whole)]
-    assert pairs[0] == pairs[1]
+    interactions = [
+        [interaction["columns"] for interaction in clf.interactions_]
+        for clf in (parts, whole)
+    ]
+    assert interactions[0] == interactions[1]
     np.testing.assert_allclose(
         parts.predict_proba(X), whole.predict_proba(X), atol=1e-4
     )
@@ -101,7 +104,9 @@ def test_rows_that_have_faded_are_few_and_stand_for_the_weight_of_all():
 def test_counts_of_new_bins_add_up_to_those_of_classes(missing):
     X, y = stream(2 * MOST)
     X.loc[::7, "number"] = np.nan
-    clf = sy.ShrinkageNB(strength=(2.5, 10, 2.5), pairs=PAIRS, missing=missing)
+    clf = sy.ShrinkageNB(
+        strength=(2.5, 10, 2.5), interactions=INTERACTIONS, missing=missing
+    )
     first = clf.partial_fit(X[:200], y[:200]).encoder_.schema_
     in_chunks(clf, X[200:], y[200:], 2_000)
     new, counts = clf.encoder_.schema_, clf.counts_
@@ -329,7 +334,7 @@ def test_categories_and_classes_may_come_late():
 def test_kept_rows_travel_in_the_model_file(tmp_path):
     X, y = stream(1_500)
     clf = in_chunks(
-        sy.ShrinkageNB(pairs=[("text", "whole")]), X[:1_000], y[:1_000], 500
+        sy.ShrinkageNB(interactions=[("text", "whole")]), X[:1_000], y[:1_000], 500
     )
     clf.save(tmp_path / "model.json")
     again = sy.load(tmp_path / "model.json")

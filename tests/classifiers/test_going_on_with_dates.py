@@ -12,7 +12,7 @@ from steelyard.fitting.default import continuation
 
 
 def quick(**settings):
-    return sy.ShrinkageNB(strength=(2.5, 10, 2.5), pairs=None, **settings)
+    return sy.ShrinkageNB(strength=(2.5, 10, 2.5), interactions=None, **settings)
 
 
 def dated(dates, seed=0):

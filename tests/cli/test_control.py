@@ -85,7 +85,7 @@ def test_edits_are_applied_listed_and_undone(run, model, csv, frame, tmp_path):
             "--target names a column",
         ),
         (["scorecard", "MODEL", "--max-bins", "1"], "--max-bins must be"),
-        (["scorecard", "MODEL", "--pairs", "-1"], "--pairs must be"),
+        (["scorecard", "MODEL", "--interactions", "-1"], "--interactions must be"),
         (["scorecard", "MODEL", "--dialect", "sqlite"], "--dialect is for SQL"),
         (["scorecard", "MODEL", "--data", "CSV", "--target", "zip"], "none of the cl"),
         (["scorecard", "MODEL", "-o", "c.sql", "--dialect", "q"], "dialect"),

@@ -140,45 +140,53 @@ def test_json_of_the_whole_model_is_one_document(model, run):
 
 
 @pytest.fixture
-def with_pairs(tmp_path, csv, frame):
-    """Save a model with two pairs of columns and return its path."""
+def with_interactions(tmp_path, csv, frame):
+    """Save a model with two interactions and return its path."""
     table, target = frame.drop(columns="ill"), frame["ill"]
-    pairs = [("age", "smoker"), ("smoker", "zip")]
-    clf = sy.ShrinkageNB(strength=(2.5, 10.0, 2.5), pairs=pairs).fit(table, target)
-    path = tmp_path / "pairs.json"
+    interactions = [("age", "smoker"), ("smoker", "zip")]
+    clf = sy.ShrinkageNB(strength=(2.5, 10.0, 2.5), interactions=interactions).fit(
+        table, target
+    )
+    path = tmp_path / "interactions.json"
     clf.save(path)
     return str(path)
 
 
-def test_pairs_are_shown_or_split(tmp_path, csv, with_pairs, run, run_json):
-    whole = run("explain", with_pairs, "--attribute", "age × smoker")
-    assert "age × smoker (pair)" in whole.out
-    assert "2 pairs" in run("explain", with_pairs).out
-    shown = run("explain", with_pairs, csv, "--rows", 2, "--counterfactual")
-    split = run("explain", with_pairs, csv, "--rows", 2, "--split-pairs")
+def test_interactions_are_shown_or_split(
+    tmp_path, csv, with_interactions, run, run_json
+):
+    whole = run("explain", with_interactions, "--attribute", "age × smoker")
+    assert "age × smoker (interaction)" in whole.out
+    assert "2 interactions" in run("explain", with_interactions).out
+    shown = run("explain", with_interactions, csv, "--rows", 2, "--counterfactual")
+    split = run("explain", with_interactions, csv, "--rows", 2, "--split-interactions")
     assert "age × smoker" in shown.out and "×" not in split.out
     sums = [
         np.array(found["base"]) + np.array(found["contributions"]).sum(axis=1)
         for found in (
-            run_json("explain", with_pairs, csv),
-            run_json("explain", with_pairs, csv, "--split-pairs"),
+            run_json("explain", with_interactions, csv),
+            run_json("explain", with_interactions, csv, "--split-interactions"),
         )
     ]
     assert np.allclose(*sums, rtol=0, atol=1e-12)
     page, picture = tmp_path / "m.html", tmp_path / "m.png"
     files = ["--html", page, "--picture", picture]
-    assert run("explain", with_pairs, *files).status == 0
+    assert run("explain", with_interactions, *files).status == 0
     assert page.stat().st_size and picture.stat().st_size
 
 
-def test_reasons_of_predictions_have_pairs_or_not(csv, with_pairs, run):
-    shown = run("predict", with_pairs, csv, "--reasons", 5).out
-    split = run("predict", with_pairs, csv, "--reasons", 5, "--split-pairs").out
+def test_reasons_of_predictions_have_interactions_or_not(csv, with_interactions, run):
+    shown = run("predict", with_interactions, csv, "--reasons", 5).out
+    split = run(
+        "predict", with_interactions, csv, "--reasons", 5, "--split-interactions"
+    ).out
     assert "age × smoker = " in shown and "×" not in split
 
 
-def test_splitting_pairs_needs_rows(with_pairs, refused):
-    assert "name a file of rows" in refused("explain", with_pairs, "--split-pairs")
+def test_splitting_interactions_needs_rows(with_interactions, refused):
+    assert "name a file of rows" in refused(
+        "explain", with_interactions, "--split-interactions"
+    )
 
 
 def test_columns_that_cannot_change_are_fixed(model, csv, run_json, refused):

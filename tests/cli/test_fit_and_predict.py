@@ -392,7 +392,7 @@ def test_a_column_that_a_model_sees_in_several_ways_is_one_reason(tmp_path, csv,
         pytest.skip("no method of this release sees columns in several ways")
     path = tmp_path / "m.json"
     options = ["--target", "ill", "--method", "SHNB", "-o", path]
-    assert run("fit", csv, *options, "--set", "pairs=0").status == 0
+    assert run("fit", csv, *options, "--set", "interactions=0").status == 0
     for line in lines_of(run("predict", path, csv, "--reasons", 3).out):
         told = [line[f"reason {k}"].split(" ")[0] for k in (1, 2, 3)]
         named = [name for name in told if name]

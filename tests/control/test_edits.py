@@ -43,7 +43,9 @@ METHODS = {
     "exponential, bins": sy.method("WANBIA-CLL", numeric="equal-frequency"),
     "filter": sy.method("CFW", numeric="equal-frequency"),
     "tree": sy.method("TAN", numeric="equal-frequency"),
-    "default": sy.ShrinkageNB(strength=(1.0, 4.0, 1.0), pairs=[("colour", "age")]),
+    "default": sy.ShrinkageNB(
+        strength=(1.0, 4.0, 1.0), interactions=[("colour", "age")]
+    ),
 }
 EDITS = {
     "set": {"column": "age", "from": 30, "to": 50, "set": 0.25},
@@ -113,8 +115,10 @@ def test_every_kind_is_saved_exported_and_undone_to_the_bit(fitted, kind, tmp_pa
 
 def test_curves_are_as_asked_for(fitted):
     clf, _, _ = fitted
-    if clf.model_.schema.is_pair.any():
-        clf = clf.edited([{"pair": p, "remove": True} for p in pairs_of(clf)])
+    if clf.model_.schema.is_interaction.any():
+        clf = clf.edited(
+            [{"interaction": p, "remove": True} for p in interactions_of(clf)]
+        )
     numbers = np.arange(25.0, 65.0)
     old = curve(clf, "age", numbers)
     new = curve(clf.edited(EDITS["set"]), "age", numbers)
@@ -128,7 +132,7 @@ def test_curves_are_as_asked_for(fitted):
     assert len(np.unique(np.sign(np.round(np.diff(line[3:-8]), 9)))) <= 2
 
 
-def pairs_of(clf):
+def interactions_of(clf):
     names = clf.explain_global().attributes[clf.n_features_in_ :]
     return [name.split(" × ") for name in names]
 
@@ -157,17 +161,17 @@ def test_the_mean_score_stays_without_a_column(fitted):
     one, other = (np.diff(c.explain_global().base)[0] for c in (clf, made))
     assert one == pytest.approx(other, abs=1e-9)
     changed = X.assign(width=X["width"] + 1.0)
-    if not clf.model_.schema.is_pair.any():
+    if not clf.model_.schema.is_interaction.any():
         assert (made.predict_proba(changed) == made.predict_proba(X)).all()
 
 
-def test_a_pair_is_removed():
+def test_a_interaction_is_removed():
     X, y = table()
     clf = METHODS["default"].fit(X, y)
-    made = clf.edited({"pair": ["age", "colour"], "remove": True})
+    made = clf.edited({"interaction": ["age", "colour"], "remove": True})
     assert made.edits_[0].text == "remove colour × age"
     assert " × " not in "".join(a for a in to_sql(made).split() if "sy_" not in a)
-    half = clf.edited({"pair": ["colour", "age"], "scale": 0.5})
+    half = clf.edited({"interaction": ["colour", "age"], "scale": 0.5})
     three = [c.predict_joint_log_proba(X) for c in (clf, half, made)]
     np.testing.assert_allclose(three[0] - three[1], three[1] - three[2], atol=1e-12)
 
@@ -244,7 +248,7 @@ def test_a_line_between_bins_is_straight_in_numbers_not_in_places():
         ("age", "must be a mapping"),
         ({"column": "age"}, "needs one action"),
         ({"column": "age", "set": 1, "remove": True}, "needs one action"),
-        ({"set": 1}, "needs 'column' or 'pair'"),
+        ({"set": 1}, "needs 'column' or 'interaction'"),
         ({"column": "agee", "remove": True}, "no column 'agee'. Did you mean 'age'"),
         ({"column": "age", "form": 3, "set": 1}, "no 'form'. Did you mean 'from'"),
         ({"column": "age", "from": "a", "set": 1}, "'from' must be a number"),
@@ -257,8 +261,8 @@ def test_a_line_between_bins_is_straight_in_numbers_not_in_places():
         ({"column": "age", "remove": True, "to": 3}, "take no 'to'"),
         ({"column": "colour", "set": 1}, "name its 'values'"),
         ({"column": "colour", "values": ["rad"], "set": 1}, "Did you mean 'red'"),
-        ({"pair": ["age", "width"], "remove": True}, "no pair"),
-        ({"pair": "age", "remove": True}, "must be two columns"),
+        ({"interaction": ["age", "width"], "remove": True}, "no interaction"),
+        ({"interaction": "age", "remove": True}, "must be two columns"),
         ({"column": "colour", "values": ["red"], "to": 3, "set": 1}, "or 'from' and"),
         ({"column": "colour", "values": ["red"], "set": 1, "class": "q"}, "among"),
         ({"column": "colour", "values": [["red"]], "set": 1}, r"no value \['red'\]"),
@@ -272,9 +276,9 @@ def test_a_line_between_bins_is_straight_in_numbers_not_in_places():
             "'from' must be a number that is finite",
         ),
         ({"column": ["age"], "remove": True}, "no column"),
-        ({"pair": 5, "remove": True}, "must be two columns"),
-        ({"pair": ["age", 3], "remove": True}, "no pair"),
-        ({"pair": [["age"], "width"], "remove": True}, "no pair"),
+        ({"interaction": 5, "remove": True}, "must be two columns"),
+        ({"interaction": ["age", 3], "remove": True}, "no interaction"),
+        ({"interaction": [["age"], "width"], "remove": True}, "no interaction"),
     ],
 )
 def test_what_is_no_edit_is_refused(edit, message):
@@ -308,12 +312,14 @@ def test_numbers_of_numpy_are_numbers_and_values_count_once(tmp_path):
     assert (once.predict_proba(X) == more.predict_proba(X)).all()
 
 
-def test_a_pair_is_told_from_a_column_of_its_name():
+def test_a_interaction_is_told_from_a_column_of_its_name():
     X, y = table()
     X["colour × age"] = np.arange(len(X)) % 2
-    clf = sy.ShrinkageNB(strength=(1.0, 4.0, 1.0), pairs=[("colour", "age")]).fit(X, y)
-    made = clf.edited({"pair": ("age", "colour"), "remove": True})
-    (j,) = np.flatnonzero(clf.model_.schema.is_pair)
+    clf = sy.ShrinkageNB(
+        strength=(1.0, 4.0, 1.0), interactions=[("colour", "age")]
+    ).fit(X, y)
+    made = clf.edited({"interaction": ("age", "colour"), "remove": True})
+    (j,) = np.flatnonzero(clf.model_.schema.is_interaction)
     before, after = (c.model_.contributions(c._encode(X)) for c in (clf, made))
     assert before[:, j].any() and not after[:, j].any()
     assert (np.delete(before, j, axis=1) == np.delete(after, j, axis=1)).all()
@@ -368,7 +374,9 @@ def test_an_edited_model_does_not_learn_on_silently():
 def test_an_edit_that_breaks_a_shape_is_refused_unless_said(tmp_path):
     X, y = table()
     wanted = {"age": "increasing"}
-    clf = sy.ShrinkageNB(strength=(2.5, 10.0, 1.0), pairs=None, constraints=wanted)
+    clf = sy.ShrinkageNB(
+        strength=(2.5, 10.0, 1.0), interactions=None, constraints=wanted
+    )
     clf.fit(X, y)
     clf.edited({"column": "age", "scale": 0.5}).edited(EDITS["remove"])
     falls = {"column": "age", "from": 50, "set": -3.0}
@@ -408,7 +416,7 @@ def test_steps_of_a_page_are_the_bins_that_edits_change(fitted):
             assert step["middles"][k] <= edge <= step["middles"][k + 1]
 
 
-PRIORS = {"default": sy.ShrinkageNB(strength=(1.0, 4.0, 1.0), pairs=None)}
+PRIORS = {"default": sy.ShrinkageNB(strength=(1.0, 4.0, 1.0), interactions=None)}
 PRIORS |= {name: METHODS[name] for name in ("NB", "bins and density", "weighted")}
 PRIORS["exponential"] = sy.WeightedNB(
     loss="exponential", calibrated=True, numeric="equal-frequency"

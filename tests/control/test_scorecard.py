@@ -53,7 +53,9 @@ CASES = {
     "Gaussian": sy.NaiveBayes(numeric="gaussian"),
     "imputed Gaussian": sy.NaiveBayes(missing="impute", numeric="gaussian"),
     "views": sy.ShrinkageNB(strength=(1.0, 4.0, 1.0)),
-    "pairs": sy.ShrinkageNB(strength=(1.0, 4.0, 1.0), pairs=[("colour", "length")]),
+    "interactions": sy.ShrinkageNB(
+        strength=(1.0, 4.0, 1.0), interactions=[("colour", "length")]
+    ),
     "weighted": sy.WeightedNB(lam=1.0),
     "mixture": sy.RegularizedNB(lam=1.0),
     "exponential": sy.method("ENB"),
@@ -68,7 +70,7 @@ def made(request):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         clf = CASES[request.param].fit(X, y)
-    return clf, scorecard_of(clf, X, y, pairs=1), X
+    return clf, scorecard_of(clf, X, y, interactions=1), X
 
 
 def by_hand(card, X):
@@ -251,7 +253,7 @@ def test_what_cannot_be_written_is_said(tmp_path, monkeypatch):
         ({"base_odds": -1.0}, "base_odds"),
         ({"max_bins": 1}, "max_bins"),
         ({"max_cells": 2.5}, "max_cells"),
-        ({"pairs": -1}, "pairs"),
+        ({"interactions": -1}, "interactions"),
         ({"y": ["no"]}, "need their rows"),
         ({"points_to_double": 1e300}, "points_to_double"),
         ({"points_to_double": 1e-300}, "points_to_double"),

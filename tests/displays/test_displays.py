@@ -355,7 +355,7 @@ def with_identifiers(n_classes, **columns):
     table = pd.DataFrame({**ids, **{name: made[name] for name in columns}})
     labels = np.digitize(number, np.linspace(-0.5, 0.5, n_classes - 1))
     with pytest.warns(IdentifierWarning):
-        return sy.ShrinkageNB(pairs=None).fit(table, labels), table
+        return sy.ShrinkageNB(interactions=None).fit(table, labels), table
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

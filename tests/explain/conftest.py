@@ -79,18 +79,22 @@ CASES = {
         sy.ShrinkageNB,
         {"strength": (1.0, 4.0, 1.0), "missing": "impute"},
     ),
-    "pairs of columns": (
+    "interactions": (
         sy.ShrinkageNB,
         {
             "strength": (1.0, 4.0, 1.0),
-            "pairs": [("colour", "length"), ("width", "length"), ("striped", "colour")],
+            "interactions": [
+                ("colour", "length"),
+                ("width", "length"),
+                ("striped", "colour"),
+            ],
         },
     ),
-    "pairs of columns, missing value": (
+    "interactions, missing value": (
         sy.ShrinkageNB,
         {
             "strength": (1.0, 4.0, 1.0),
-            "pairs": [("colour", "length")],
+            "interactions": [("colour", "length")],
             "missing": "value",
         },
     ),

@@ -18,8 +18,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 METHODS = {
     "default": lambda: sy.ShrinkageNB(strength=(2.5, 10.0, 2.5)),
-    "pairs": lambda: sy.ShrinkageNB(
-        strength=(2.5, 10.0, 2.5), pairs=[("colour", "width"), ("colour", "striped")]
+    "interactions": lambda: sy.ShrinkageNB(
+        strength=(2.5, 10.0, 2.5),
+        interactions=[("colour", "width"), ("colour", "striped")],
     ),
     "NB": sy.NaiveBayes,
     "gaussian": lambda: sy.NaiveBayes(numeric="gaussian"),

@@ -118,7 +118,7 @@ def test_what_would_have_to_change_is_said_and_columns_can_be_kept(
     assert "Kept" in text_of(browser, "changes")
 
 
-@pytest.mark.parametrize("name", ["views", "pairs of columns", "views, imputed"])
+@pytest.mark.parametrize("name", ["views", "interactions", "views, imputed"])
 def test_intervals_of_the_page_are_those_of_python(name, browser, mixed, two, tmp_path):
     for X, y in (mixed, two):
         clf = fitted(name, X, y)

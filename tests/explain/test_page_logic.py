@@ -23,7 +23,7 @@ TEN = [
     "mixture",
     "calibrated pairs",
     "views",
-    "pairs of columns",
+    "interactions",
     "views of every kind",
 ]
 

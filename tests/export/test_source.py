@@ -92,7 +92,7 @@ def test_numbers_and_their_text_are_the_same_category(kind, run_node, tmp_path):
     codes = [kind(k % 4) for k in range(40)]
     X = pd.DataFrame({"code": codes, "other": [kind(k // 20) for k in range(40)]})
     labels = ["no" if k % 4 < 2 or k % 7 == 0 else "yes" for k in range(40)]
-    clf = sy.ShrinkageNB(categorical_features="all", pairs=1).fit(X, labels)
+    clf = sy.ShrinkageNB(categorical_features="all", interactions=1).fit(X, labels)
     cells = [1, 2.0, "3", "1", True, "true", 77, "77", "02"]
     expected = [
         clf.predict_proba(pd.DataFrame({"code": [cell], "other": [1]}))[0, 1]

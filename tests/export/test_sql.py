@@ -410,7 +410,7 @@ def test_two_hundred_classes():
     not os.environ.get("STEELYARD_DATA"),
     reason="STEELYARD_DATA names no folder of data sets",
 )
-def test_postgres_scores_26_classes_with_pairs_as_it_is_set_up(postgres):
+def test_postgres_scores_26_classes_with_interactions_as_it_is_set_up(postgres):
     # With its default jit = on this takes minutes and gigabytes, and does not end.
     server, copy = postgres
     letters = load_dataset("letter")

@@ -36,12 +36,12 @@ def weather(n_classes):
     return X, np.resize(["play", "stay", "read"][:n_classes], n)
 
 
-# Small models: one sum of two classes, one of three, a vote, pairs of columns.
+# Small models: one sum of two classes, one of three, a vote, interactions.
 MODELS = {
     "two": lambda: sy.NaiveBayes(missing="value").fit(*weather(2)),
     "three": lambda: sy.NaiveBayes(numeric="gaussian").fit(*weather(3)),
     "vote": lambda: sy.BoostedNB(rounds=3).fit(*weather(2)),
-    "pairs": lambda: sy.TreeAugmentedNB(numeric="equal-width").fit(*weather(2)),
+    "interactions": lambda: sy.TreeAugmentedNB(numeric="equal-width").fit(*weather(2)),
 }
 
 

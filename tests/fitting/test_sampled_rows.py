@@ -178,8 +178,10 @@ def test_above_ten_thousand_rows_the_choice_does_not_depend_on_their_order(n_dis
     order = rng.permutation(12_000)
     clf = sy.ShrinkageNB(**settings).fit(X, y)
     other = sy.ShrinkageNB(**settings).fit(X[order], y[order])
-    assert [r["columns"] for r in clf.pairs_] == [r["columns"] for r in other.pairs_]
-    assert clf.pairs_[0]["columns"] == [0, 1]
+    assert [r["columns"] for r in clf.interactions_] == [
+        r["columns"] for r in other.interactions_
+    ]
+    assert clf.interactions_[0]["columns"] == [0, 1]
     assert clf.strength_ == other.strength_
     assert_allclose(clf.scale_, other.scale_, rtol=1e-6)
     for one, two in zip(clf.strength_path_, other.strength_path_, strict=True):

@@ -48,7 +48,9 @@ def table(seed, n=150, n_classes=2, gaps=0.0):
 
 def problem(seed, constraints, n_classes=2, n=90):
     X, y = table(seed, n, n_classes)
-    clf = ShrinkageNB(strength=(2.0, 8.0, 0.5), pairs=None, constraints=constraints)
+    clf = ShrinkageNB(
+        strength=(2.0, 8.0, 0.5), interactions=None, constraints=constraints
+    )
     recipe = replace(clf._recipe(), tol=1e-10)
     return build_problem(recipe, recipe.encode(X, y)), recipe
 
@@ -160,7 +162,7 @@ def test_sql_onnx_scorer_and_page_keep_shapes_to_the_last_bit(seed):
 
 def test_the_hunt_finds_a_shape_that_is_broken():
     X, y = table(5, 80)
-    clf = ShrinkageNB(strength=(1.0, 4.0, 0.1), pairs=None).fit(X, y)
+    clf = ShrinkageNB(strength=(1.0, 4.0, 0.1), interactions=None).fit(X, y)
     clf.constraints = {"plain": ("decreasing", "yes"), "grade": ("convex", "yes")}
     hunt = shape_violations.Hunt(every=0)
     sweeps = list(shape_violations.sweeps_of(clf, X, np.random.default_rng(0)))
@@ -212,7 +214,7 @@ def test_a_column_of_two_values_has_nothing_to_bend():
 
 def test_chunks_keep_shapes_of_ordered_categories_when_strengths_are_chosen_again():
     X, y = table(4, 60)
-    clf = ShrinkageNB(constraints={"grade": "decreasing"}, pairs=None)
+    clf = ShrinkageNB(constraints={"grade": "decreasing"}, interactions=None)
     clf.partial_fit(X[:30], y[:30]).partial_fit(X[30:], y[30:])
     clf.constraints = {"grade": ("decreasing", "yes")}
     (sweep,) = shape_violations.sweeps_of(clf, X, np.random.default_rng(0))
@@ -222,37 +224,44 @@ def test_chunks_keep_shapes_of_ordered_categories_when_strengths_are_chosen_agai
 # ------------------------------------------------------------------------------- around
 
 
-def test_a_pair_that_would_break_a_shape_is_refused_by_the_name_of_the_column():
+def test_a_interaction_that_would_break_a_shape_is_refused_by_the_name_of_the_column():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"age": rng.normal(size=200), "job": ["a", "b"] * 100})
     y = X["age"] + rng.normal(size=200) > 0
     clf = ShrinkageNB(
         strength=(1.0, 4.0, 1.0),
-        pairs=[("age", "job")],
+        interactions=[("age", "job")],
         constraints={"age": "increasing"},
     )
-    with pytest.raises(ParameterError, match="`pairs` joins column 'age', to which"):
+    with pytest.raises(
+        ParameterError, match="`interactions` joins column 'age', to which"
+    ):
         clf.fit(X, y)
 
 
-def test_a_column_with_a_shape_is_in_no_pair_and_that_is_said():
+def test_a_column_with_a_shape_is_in_no_interaction_and_that_is_said():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.integers(0, 2, (400, 4)), columns=list("abcd"))
     y = X["a"] ^ X["b"]
     free = ShrinkageNB(categorical_features="all").fit(X, y)
-    assert [set(pair["columns"]) for pair in free.pairs_] == [{"a", "b"}]
+    assert [set(interaction["columns"]) for interaction in free.interactions_] == [
+        {"a", "b"}
+    ]
     clf = ShrinkageNB(categorical_features="all", constraints={"a": "increasing"})
     clf.fit(X, y)
-    assert all("a" not in pair["columns"] for pair in clf.pairs_)
+    assert all("a" not in interaction["columns"] for interaction in clf.interactions_)
     assert any("joined to no other column" in str(n) for n in clf.notices_)
-    without = ShrinkageNB(categorical_features="all", pairs={"exclude": ["b"]})
-    assert all("b" not in pair["columns"] for pair in without.fit(X, y).pairs_)
+    without = ShrinkageNB(categorical_features="all", interactions={"exclude": ["b"]})
+    assert all(
+        "b" not in interaction["columns"]
+        for interaction in without.fit(X, y).interactions_
+    )
 
 
 def test_what_a_wrong_shape_costs_is_said_and_kept(tmp_path):
     X, _ = table(9, 300)
     y = np.where(X["plain"] + 0.1 * np.sin(9 * X["plain"]) > 0, "yes", "no")
-    clf = ShrinkageNB(constraints={"plain": "decreasing"}, pairs=None).fit(X, y)
+    clf = ShrinkageNB(constraints={"plain": "decreasing"}, interactions=None).fit(X, y)
     free, shaped, _ = clf.shape_losses_
     assert shaped > free + 0.1
     assert any(n.kind == "shape-cost" for n in clf.notices_)
@@ -291,7 +300,7 @@ def test_with_several_classes_a_shape_names_one():
         (WeightedNB(), "a learned weight for each value"),
         (WeightedNB(weighting="value"), "exclude each other"),
         (ShrinkageNB(numeric="gaussian"), "density"),
-        (ShrinkageNB(pairs=[("plain", "whole")]), "Leave one of them out"),
+        (ShrinkageNB(interactions=[("plain", "whole")]), "Leave one of them out"),
     ],
 )
 def test_settings_that_cannot_keep_shapes_are_refused(clf, said):

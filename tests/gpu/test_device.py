@@ -254,7 +254,12 @@ def test_probabilities_of_numbers_on_the_device_agree():
     for clf, n_classes, with_text, atol in (
         (sy.WeightedNB(numeric="gaussian"), 2, True, 1e-12),
         (sy.NaiveBayes(numeric="gaussian-weka"), 3, False, 1e-9),
-        (sy.ShrinkageNB(strength=(10.0, 40.0, 10.0), pairs=None), 3, True, 1e-12),
+        (
+            sy.ShrinkageNB(strength=(10.0, 40.0, 10.0), interactions=None),
+            3,
+            True,
+            1e-12,
+        ),
     ):
         X, y = numbers(n_classes, with_text=with_text)
         clf.fit(X, y)
@@ -265,7 +270,7 @@ def test_probabilities_of_numbers_on_the_device_agree():
 
 def test_the_default_fits_numbers_as_the_cpu_does():
     X, y = numbers(2, n_rows=60 if IS_SIMULATED else 5_000)
-    settings = {"strength": (10.0, 40.0, 10.0), "pairs": None}
+    settings = {"strength": (10.0, 40.0, 10.0), "interactions": None}
     settings["tol"] = 1e-2 if IS_SIMULATED else 1e-10
     cpu = sy.ShrinkageNB(**settings).fit(X, y)
     gpu = sy.ShrinkageNB(**settings, device="cuda").fit(X, y)

@@ -34,7 +34,7 @@ def spss(tmp_path):
 
 def models(path, tmp_path):
     """Yield a model of a stream, and one of a file from the shell."""
-    yield sy.ShrinkageNB(pairs=[("mass", "sex")]).fit(sy.scan(path), "kind")
+    yield sy.ShrinkageNB(interactions=[("mass", "sex")]).fit(sy.scan(path), "kind")
     saved = tmp_path / "m.json"
     command = ["fit", str(path), "--target", "kind", "-o", str(saved), "--no-check"]
     assert main([*command, "--set", "strength=(1,4,1)"]) == 0

@@ -1,4 +1,4 @@
-"""Scores of pairs against sums over cells in plain NumPy."""
+"""Scores of interactions against sums over cells in plain NumPy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from steelyard.kernels.pairs import score_pairs
+from steelyard.kernels.pairs import score_interactions
 
 pytestmark = pytest.mark.plain
 
@@ -33,7 +33,7 @@ def test_scores_are_those_of_all_rows_and_of_all_but_each_fold(width, n_folds):
     ends = np.sort(rng.choice(np.arange(1, n), n_folds - 1, replace=False))
     ends = np.append(ends, n).astype(np.int64)
     scores = np.full((len(sizes), n_folds + 1), np.nan)
-    score_pairs(first, others, 4, sizes, residual + 1j * curvature, ends, scores)
+    score_interactions(first, others, 4, sizes, residual + 1j * curvature, ends, scores)
     starts = np.concatenate([[0], ends[:-1]])
     for k, second in enumerate(others):
         whole = plain_score(first, second, residual, curvature)
@@ -56,7 +56,9 @@ def test_rows_with_an_unknown_side_do_not_count():
     def scores(first, second):
         out = np.empty((1, 3))
         sizes = np.array([3])
-        score_pairs(first, second[None], 3, sizes, residual + 1j * curvature, ends, out)
+        score_interactions(
+            first, second[None], 3, sizes, residual + 1j * curvature, ends, out
+        )
         return out[0]
 
     unknown = first.copy()

@@ -192,7 +192,7 @@ def test_the_default_keeps_the_scores_of_rows_held_out():
     rng = np.random.default_rng(0)
     X, new = rng.normal(size=(100, 40)), rng.normal(size=(1000, 40))
     y = X[:, 0] + X[:, 1] + rng.normal(size=100) > 0
-    clf = sy.ShrinkageNB(pairs=None, grid=[(10, 40, 10)] * 2).fit(X, y)
+    clf = sy.ShrinkageNB(interactions=None, grid=[(10, 40, 10)] * 2).fit(X, y)
 
     def spread(rows):
         odds = np.log(clf.predict_proba(rows)[:, 1]) - np.log(

@@ -79,11 +79,11 @@ def golden_model():
 
 
 def joint_model():
-    """Return a hierarchy with a pair of columns, several resolutions and a slope."""
+    """Return a hierarchy with an interaction, several resolutions and a slope."""
     clf = sy.ShrinkageNB(
         categorical_features=["weather", "windy", "level"],
         strength=(2.5, 10.0, 2.5),
-        pairs=[("weather", "windy"), ("level", "cut")],
+        interactions=[("weather", "windy"), ("level", "cut")],
         missing="value",
     )
     return clf.fit(frame(ROWS), LABELS)

@@ -45,10 +45,10 @@ def a_schema():
     )
 
 
-def with_a_pair(schema):
-    """Append a pair of twelve groups of sixty bins and the three categories."""
+def with_a_interaction(schema):
+    """Append an interaction of twelve groups of sixty bins and the three categories."""
     groups = (0, *(1 + np.arange(60) // 5).tolist())
-    return schema.with_pairs([(Side(0, groups), Side(1, (0, 1, 2, 3)))])
+    return schema.with_interactions([(Side(0, groups), Side(1, (0, 1, 2, 3)))])
 
 
 def test_numbers_of_bins_grow_from_four_to_twenty():
@@ -101,23 +101,23 @@ def test_without_resolutions_every_code_is_its_own_group():
 
 
 def wanted_covariance(basis):
-    """Return ones for each code and, of a pair, the products of its sides."""
+    """Return ones for each code and, of an interaction, the products of its sides."""
     schema = basis.schema
     out = np.diag(
         np.where(np.isin(np.arange(schema.n_codes), schema.first_codes), 0, 1.0)
     )
-    pair = slice(schema.offsets[4], schema.offsets[5])
+    interaction = slice(schema.offsets[4], schema.offsets[5])
     number = np.eye(13)
     if basis.n_bins:
         number[1:, 1:] = closeness(12, (3, 6, 12))
     number[0, 0] = 0.0
-    out[pair, pair] = np.kron(number, np.diag([0.0, 1.0, 1.0, 1.0]))
+    out[interaction, interaction] = np.kron(number, np.diag([0.0, 1.0, 1.0, 1.0]))
     return out
 
 
 @pytest.mark.parametrize("n_bins", [(), N_BINS, bins_of_resolutions(8)])
 def test_effects_of_variance_one_give_each_code_that_variance(n_bins):
-    basis = EffectBasis(with_a_pair(a_schema()), n_bins)
+    basis = EffectBasis(with_a_interaction(a_schema()), n_bins)
     covariance = (basis.matrix @ basis.matrix.T).toarray()
     wanted = wanted_covariance(basis)
     known = np.diag(wanted) > 0
@@ -134,11 +134,11 @@ def test_effects_of_variance_one_give_each_code_that_variance(n_bins):
         assert_allclose(covariance, wanted, atol=1e-12)
 
 
-def test_cells_of_pairs_are_smooth_along_numbers_and_apart_along_categories():
-    basis = EffectBasis(with_a_pair(a_schema()), N_BINS)
-    pair = slice(*basis.schema.offsets[4:6])
-    covariance = (basis.matrix @ basis.matrix.T).toarray()[pair, pair]
-    wanted = wanted_covariance(basis)[pair, pair]
+def test_cells_of_interactions_are_smooth_along_numbers_and_apart_along_categories():
+    basis = EffectBasis(with_a_interaction(a_schema()), N_BINS)
+    interaction = slice(*basis.schema.offsets[4:6])
+    covariance = (basis.matrix @ basis.matrix.T).toarray()[interaction, interaction]
+    wanted = wanted_covariance(basis)[interaction, interaction]
     assert_allclose(covariance, wanted, atol=0.15)
     by_side = covariance.reshape(13, 4, 13, 4)
     assert_array_equal(by_side[:, 1, :, 2], 0.0)
@@ -147,7 +147,7 @@ def test_cells_of_pairs_are_smooth_along_numbers_and_apart_along_categories():
 
 
 def test_effects_belong_to_their_attributes():
-    basis = EffectBasis(with_a_pair(a_schema()), N_BINS)
+    basis = EffectBasis(with_a_interaction(a_schema()), N_BINS)
     dense, schema = basis.matrix.toarray(), basis.schema
     assert dense.shape == (schema.n_codes, len(basis.owners))
     for effect, j in enumerate(basis.owners):
@@ -156,8 +156,8 @@ def test_effects_belong_to_their_attributes():
         assert (touched < schema.offsets[j + 1]).all()
 
 
-def test_pairs_with_an_unknown_side_have_no_effect():
-    schema = with_a_pair(a_schema())
+def test_interactions_with_an_unknown_side_have_no_effect():
+    schema = with_a_interaction(a_schema())
     basis = EffectBasis(schema, N_BINS)
     assert 4 not in [j for j, _ in basis.views]
     rows = schema.offsets[4] + np.flatnonzero(~schema.features[-1].both_known)

@@ -133,8 +133,8 @@ def test_strengths_are_compared_on_the_same_rows_of_a_long_table(client):
     here = sy.ShrinkageNB().fit(frame[["p", "q", "r"]], frame.y)
     there = sy.ShrinkageNB().fit(in_parts(frame, [0, 1000, 5000, 7000]), "y")
     assert there.strength_path_ == here.strength_path_
-    assert there.pairs_ and [p["columns"] for p in there.pairs_] == [
-        p["columns"] for p in here.pairs_
+    assert there.interactions_ and [p["columns"] for p in there.interactions_] == [
+        p["columns"] for p in here.interactions_
     ]
     np.testing.assert_allclose(
         there.attribute_weights_, here.attribute_weights_, atol=1e-10

@@ -18,7 +18,7 @@ SETS: dict[str, tuple[str, dict[str, Any]]] = {
     "diabetes": ("two classes, with an interval of each answer", {"rows": 50}),
     "credit-g": ("categories and numbers, in German", {"language": "de"}),
     "letter": ("26 classes", {"method": "NB"}),
-    "splice": ("60 columns and pairs of them", {}),
+    "splice": ("60 columns and interactions", {}),
     "adult": ("14 columns of 48,842 people", {"method": "NB"}),
 }
 CARD = "breast_cancer"

@@ -171,7 +171,7 @@ def _method(case: Case, X: pd.DataFrame) -> Any:
     if name == "SHNB":
         settings["strength"] = rng.choice([(1.0, 1.0, 1.0), (1.0, 4.0, 1.0)])
         pair = tuple(rng.sample(list(X), 2))
-        settings["pairs"] = rng.choice([None, None, [pair]])
+        settings["interactions"] = rng.choice([None, None, [pair]])
     else:
         fixed = sy.FixedEdgesDiscretizer(EDGES)
         ways = ["mdl", "equal-frequency", "gaussian", ("mdl", "gaussian"), fixed]
@@ -220,15 +220,17 @@ def edit(chain: Chain) -> None:
 
 
 def _random_edit(chain: Chain) -> dict[str, Any]:
-    """Return an edit of a column or a pair; some ask for what there is not."""
+    """Return an edit of a column or an interaction; some ask for what there is not."""
     rng, clf, X = chain.case.rng, chain.clf, chain.queries
     schema = clf.encoder_.schema_
-    pairs = [pair["columns"] for pair in getattr(clf, "pairs_", [])]
+    interactions = [
+        interaction["columns"] for interaction in getattr(clf, "interactions_", [])
+    ]
     way: dict[str, Any] = {"remove": True}
     if rng.random() < 0.3:
         way = {"scale": rng.choice([0.0, 0.5, 1.0, 2.0, -1.0])}
-    if pairs and rng.random() < 0.3:
-        return {"pair": list(rng.choice(pairs)), **way}
+    if interactions and rng.random() < 0.3:
+        return {"interaction": list(rng.choice(interactions)), **way}
     odd = rng.random() < 0.1
     k = rng.randrange(schema.n_columns)
     edit: dict[str, Any] = {"column": "no such column" if odd else schema.names[k]}
@@ -260,9 +262,9 @@ def _check_edit(chain: Chain, before: Any, asked: dict[str, Any]) -> None:
     if not len(X):
         return
     old, new = (clf.explain_local(X) for clf in (before, chain.clf))
-    name = asked.get("column") or " × ".join(asked["pair"])
+    name = asked.get("column") or " × ".join(asked["interaction"])
     if name not in new.attributes:
-        name = " × ".join(reversed(asked["pair"]))
+        name = " × ".join(reversed(asked["interaction"]))
     j = new.attributes.index(name)
     others = [k for k in range(len(new.attributes)) if k != j]
     was, now = (e.link_scale * e.contributions for e in (old, new))
@@ -475,7 +477,7 @@ def _check_explanation(clf: Any, X: pd.DataFrame, p: Any) -> None:
     same("explained scores", scores, explained.scores, CLOSE)
     total = explained.base + explained.contributions.sum(axis=1)
     same("sum of contributions", scores, total, CLOSE)
-    split = clf.explain_local(X, pairs="split")
+    split = clf.explain_local(X, interactions="split")
     same("sum of halves", scores, split.base + split.contributions.sum(axis=1), CLOSE)
     clf.explain_global()
 
@@ -497,7 +499,10 @@ def _check_shapes(chain: Chain) -> None:
     ):
         return
     ((name, (_, target)),) = clf.constraints.items()
-    if any(name in pair["columns"] for pair in getattr(clf, "pairs_", [])):
+    if any(
+        name in interaction["columns"]
+        for interaction in getattr(clf, "interactions_", [])
+    ):
         return
     grid = pd.concat([chain.queries.iloc[[1]]] * 50, ignore_index=True)
     grid[name] = np.linspace(-4.0, 6.0, 50)

@@ -41,7 +41,7 @@ UNFOLLOWED = {
     "fitted in chunks": UNSTEADY,
 }
 # Rows are dealt to folds by chance: strengths that are given need no folds.
-STEADY = {"SHNB": {"strength": (1.0, 1.0, 1.0), "pairs": None}}
+STEADY = {"SHNB": {"strength": (1.0, 1.0, 1.0), "interactions": None}}
 
 # Of answers by counts, and by optimisation, which ends where it is near enough.
 CLOSE, NEAR = 1e-6, 1e-2

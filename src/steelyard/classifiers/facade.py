@@ -106,7 +106,7 @@ def column_importance(clf: Any) -> Any:
 
 
 def explain_local(
-    clf: Any, X: Any, *, pairs: Literal["shown", "split"] = "shown"
+    clf: Any, X: Any, *, interactions: Literal["shown", "split"] = "shown"
 ) -> LocalExplanation:
     """Decompose the predictions for some rows.
 
@@ -114,8 +114,8 @@ def explain_local(
     ----------
     X : table of shape (n, d)
         The rows.
-    pairs : {"shown", "split"}, default="shown"
-        Whether pairs of columns have contributions of their own, or give half to
+    interactions : {"shown", "split"}, default="shown"
+        Whether interactions have contributions of their own, or give half to
         each of the two.
 
     Returns
@@ -126,7 +126,7 @@ def explain_local(
     """
     from steelyard.explain import explain_local
 
-    return explain_local(clf, X, pairs=pairs)
+    return explain_local(clf, X, interactions=interactions)
 
 
 def to_html(

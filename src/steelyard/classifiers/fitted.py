@@ -102,9 +102,9 @@ class FittedNB:
         with the variance :math:`v_c` of the log-odds of a class against the others:
         that of Laplace's approximation, and of what strengths, counts and bins leave
         open (`steelyard.model.uncertainty`). An interval is of the probability, not of
-        the class of one row. It knows nothing of pairs that the model does not have,
-        nor of ``constraints``: the probability in it keeps a shape, its ends need not,
-        where rows are few.
+        the class of one row. It knows nothing of interactions that the model does not
+        have, nor of ``constraints``: the probability in it keeps a shape, its ends need
+        not, where rows are few.
 
         Parameters
         ----------
@@ -298,7 +298,7 @@ class FittedNB:
     def feature_importances_(self) -> NDArray[np.float64]:
         """Mean absolute evidence of each column over the training rows, shape (d,).
 
-        That of a pair of columns is given to the two, half and half. For
+        That of an interaction is divided between its columns, half and half. For
         ``SelectFromModel``, ``RFE`` and the like.
         """
         return facade.column_importance(self)

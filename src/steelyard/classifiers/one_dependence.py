@@ -78,8 +78,8 @@ class TreeAugmentedNB(_DependentNB):
     without such information have no parent. Where the parent is unknown the probability
     is :math:`\theta_{j,v|c}`, and an unknown value of j itself is left out.
 
-    The model is one sum: to naive Bayes each pair of an attribute and its parent adds
-    :math:`\log \theta_{j,v|a,c} - \log \theta_{j,v|c}`, what the parent changes.
+    The model is one sum: to naive Bayes each interaction of an attribute and its parent
+    adds :math:`\log \theta_{j,v|a,c} - \log \theta_{j,v|c}`, what the parent changes.
 
     References
     ----------
@@ -106,10 +106,10 @@ class TreeAugmentedNB(_DependentNB):
         parents = spanning_tree(conditional_information(training))
         sides = [Side(j, tuple(range(f.n_codes))) for j, f in enumerate(plain.features)]
         children = np.flatnonzero(parents >= 0).tolist()
-        pairs = [(sides[parents[j]], sides[j]) for j in children]
-        schema = plain.with_pairs(pairs)
+        interactions = [(sides[parents[j]], sides[j]) for j in children]
+        schema = plain.with_interactions(interactions)
         self._refuse_large(schema.n_codes * n_classes, plain)
-        training = training.with_pairs(pairs)
+        training = training.with_interactions(interactions)
         model = _tree_model(training, plain, float(self.parent_strength))
         named = {"parents_": parents}
         return Fit(model, model.log_prior, named, training=training)
@@ -266,7 +266,7 @@ def spanning_tree(weights: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _tree_model(training: TrainingSet, plain: TableSchema, strength: float) -> NBModel:
-    """Add to naive Bayes what the parents in the pairs of a training set change."""
+    """Add what the parents in the interactions of a training set change."""
     counts, schema = training.count(), training.schema
     own = Counts(
         plain, counts.by_class, counts.by_code[: plain.n_codes], counts.moments
@@ -274,7 +274,7 @@ def _tree_model(training: TrainingSet, plain: TableSchema, strength: float) -> N
     log_prior, by_value, gaussian = training.estimation.tables(own)
     table = np.zeros((schema.n_codes, training.n_classes))
     table[: plain.n_codes] = by_value.values
-    for j in np.flatnonzero(schema.is_pair).tolist():
+    for j in np.flatnonzero(schema.is_interaction).tolist():
         parent, child = schema.features[j].sides
         low, high = schema.offsets[child.feature : child.feature + 2]
         shape = (parent.n_groups, child.n_groups, training.n_classes)

@@ -34,7 +34,11 @@ from steelyard.classifiers.base.chunked import KeepsRows
 from steelyard.classifiers.weighted import SolvedNB, WeightedNB
 from steelyard.fitting.default.continuation import Reservoir, max_rows
 from steelyard.fitting.default.folds import POSITIONS, HeldOutFolds
-from steelyard.fitting.default.interactions import asked_pairs, joined, pair_records
+from steelyard.fitting.default.interactions import (
+    asked_interactions,
+    interaction_records,
+    joined,
+)
 from steelyard.fitting.default.strengths import GRID, Choice, Strengths, choose
 from steelyard.fitting.default.uncertainty import uncertainty_of
 from steelyard.fitting.problem import Fit, fit_weights
@@ -43,7 +47,7 @@ from steelyard.fitting.shapes import resolve_shapes
 from steelyard.losses import resolve_loss
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import Encoding, TrainingSet
-from steelyard.notices.notice import Notice, few_pairs_notice, shape_notices
+from steelyard.notices.notice import Notice, few_interactions_notice, shape_notices
 from steelyard.proba.basis import bins_of_resolutions, with_finest_bins
 from steelyard.proba.smoothing import Estimation
 from steelyard.table.frames import Table
@@ -143,7 +147,7 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         about="Numbers of bins of equal frequency, 4 to 20, whose widths curves of "
         "numbers are averaged over, as one table; 1 for ten bins.",
     )
-    pairs: Any = setting(
+    interactions: Any = setting(
         default="auto",
         allowed=(
             NONE
@@ -152,10 +156,10 @@ class ShrinkageNB(KeepsRows, SolvedNB):
             | listed(listed(COLUMN, 2))
             | mapped(word("exclude"), listed(COLUMN))
         ).called(
-            "'auto', None, a number of pairs, a list of pairs of columns, or "
+            "'auto', None, a number of interactions, a list of pairs of columns, or "
             "{'exclude': columns}"
         ),
-        about="Pairs of columns with effects of their own: those that the rows "
+        about="Interactions with effects of their own: those that the rows "
         "support, none, the best n, the ones listed, or those that the rows "
         "support without some columns.",
     )
@@ -199,7 +203,7 @@ class ShrinkageNB(KeepsRows, SolvedNB):
     strength_path_: list[dict[str, float]] = learned(
         "list of dict",
         "Strengths that were compared, with the factor of MDL bins as ``intervals`` "
-        "and that of pairs, each with its ``scale``, its cross-validated "
+        "and that of interactions, each with its ``scale``, its cross-validated "
         "``log_loss``, the standard error of that, and its ``error`` rate; of what is "
         "surely worse by some of the folds alone. Empty where they were given.",
     )
@@ -209,9 +213,9 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         "same strengths, and the standard error of the difference.",
         optional=True,
     )
-    pairs_: list[dict[str, Any]] = learned(
+    interactions_: list[dict[str, Any]] = learned(
         "list of dict",
-        "Pairs of columns in the model, each with its ``columns`` (names, or positions "
+        "Interactions in the model, each with its ``columns`` (names, or positions "
         "where there are none), its ``strength`` and its ``importance``, the mean "
         "absolute contribution over the training rows.",
     )
@@ -235,7 +239,7 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         optional=True,
     )
     view_names_: NDArray[Any] = learned(
-        "ndarray of shape (views,)", "Names of the views, pairs of columns last."
+        "ndarray of shape (views,)", "Names of the views, interactions last."
     )
 
     def _recipe(self) -> Recipe:
@@ -281,7 +285,7 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         if so_far is not None:
             return self._continued(recipe, training, so_far, keeps)
         choice = self._choose(recipe, training)
-        training_joined = joined(training, choice.pairs)
+        training_joined = joined(training, choice.interactions)
         fit = self._fit_chosen(recipe, training_joined, choice)
         fit = self._finish(fit, training_joined, choice)
         if keeps_rows:
@@ -292,14 +296,17 @@ class ShrinkageNB(KeepsRows, SolvedNB):
     def _choose(self, recipe: Recipe, training: TrainingSet) -> Choice:
         """Choose regularisation strengths, interactions and scale; all may be given."""
         grid, schema = self._grid(), training.schema
-        pairs, excluded = asked_pairs(self.pairs, schema)
+        interactions, excluded = asked_interactions(self.interactions, schema)
         shapes = resolve_shapes(self.constraints, schema, training.classes)
         excluded.update(shapes.columns)
-        if len(grid) == 1 and not isinstance(pairs, Integral):
-            return Choice(grid[0], pairs=pairs if isinstance(pairs, list) else [])
+        if len(grid) == 1 and not isinstance(interactions, Integral):
+            return Choice(
+                grid[0],
+                interactions=interactions if isinstance(interactions, list) else [],
+            )
         folds = HeldOutFolds.of(training, self.cv, self.random_state)
         share = folds.training.given_counts.total / training.given_counts.total
-        return choose(recipe, folds, grid, pairs, excluded).of_more_rows(share)
+        return choose(recipe, folds, grid, interactions, excluded).of_more_rows(share)
 
     def _fit_chosen(self, recipe: Recipe, training: TrainingSet, choice: Choice) -> Fit:
         """Maximise the penalised likelihood (MAP) under the chosen hyperparameters."""
@@ -333,7 +340,9 @@ class ShrinkageNB(KeepsRows, SolvedNB):
             "step_factor_": chosen.intervals,
             "scale_": choice.scale,
             "strength_path_": choice.path,
-            "pairs_": pair_records(training, model, chosen.by_pair),
+            "interactions_": interaction_records(
+                training, model, chosen.by_interaction
+            ),
             "view_names_": np.asarray(training.schema.labels(), dtype=object),
         }
         if choice.shape_losses is not None:
@@ -380,7 +389,7 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         """Learn the schema and choose hyperparameters from the rows of a reservoir."""
         learned = reservoir.learned(chunk)
         choice = self._choose(recipe, learned)
-        training = reservoir.for_all_rows(joined(learned, choice.pairs), chunk)
+        training = reservoir.for_all_rows(joined(learned, choice.interactions), chunk)
         if reservoir.threshold:
             share = min(1.0, training.n_rows / chunk.given_counts.total)
             choice = replace(choice.of_more_rows(share), held_out=None)
@@ -389,21 +398,27 @@ class ShrinkageNB(KeepsRows, SolvedNB):
     def _choice_so_far(self, total: float) -> Choice:
         """Return the hyperparameters of this model, for rows of a larger weight."""
         strengths = Strengths(*self.strength_, intervals=self.step_factor_)
-        if self.pairs_:
-            strengths = replace(strengths, by_pair=self.pairs_[0]["strength"])
+        if self.interactions_:
+            strengths = replace(
+                strengths, by_interaction=self.interactions_[0]["strength"]
+            )
         scale = self.scale_ ** min(1.0, self.counts_.total / total)
         return Choice(strengths, scale, path=self.strength_path_)
 
     def _method_notices(self) -> list[Notice]:
         found: list[Notice] = []
         if self.constraints:
-            has_pairs = bool(self.pairs) and not isinstance(self.pairs, (list, tuple))
+            has_interactions = bool(self.interactions) and not isinstance(
+                self.interactions, (list, tuple)
+            )
             losses = getattr(self, "shape_losses_", None)
-            found += shape_notices(list(self.constraints), has_pairs, losses)
-        if isinstance(self.pairs, Integral):
+            found += shape_notices(list(self.constraints), has_interactions, losses)
+        if isinstance(self.interactions, Integral):
             was_compared = not np.isnan(self.strength_path_[0]["log_loss"])
-            n_kept = len(self.pairs_)
-            found += few_pairs_notice(int(self.pairs), n_kept, was_compared)
+            n_kept = len(self.interactions_)
+            found += few_interactions_notice(
+                int(self.interactions), n_kept, was_compared
+            )
         return found
 
 

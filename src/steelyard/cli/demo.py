@@ -159,7 +159,7 @@ def explain_one(page: str) -> tuple[Evidence, str]:
     )
     clf: Any = method(DEFAULT).fit(X_train, y_train)
     clf.to_html(page, "Which wine is it?")
-    evidence = clf.explain_local(X_test[:1], pairs="split").evidence()
+    evidence = clf.explain_local(X_test[:1], interactions="split").evidence()
     return evidence, str(y_test[0])
 
 

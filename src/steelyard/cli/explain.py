@@ -46,7 +46,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--counterfactual", action="store_true", help=about)
     about = "columns that cannot change, of a person their age for example"
     options.add_names(parser, "--fixed", about)
-    options.add_split_pairs(parser)
+    options.add_split_interactions(parser)
     about = "write a page in which values can be set"
     add("--html", metavar="FILE", help=about)
     options.add_page(parser)
@@ -89,8 +89,8 @@ def _explain_rows(clf: Any, arguments: argparse.Namespace) -> None:
     rows = clf.explain_local(table)
     for name in arguments.fixed:
         find_column(name, rows.attributes[: rows.cells.schema.n_columns], "The model")
-    if arguments.split_pairs:
-        rows = rows.split_pairs()
+    if arguments.split_interactions:
+        rows = rows.split_interactions()
     _write_files(clf, rows, arguments)
     output.note_notices(notices)
     if not arguments.json:
@@ -115,8 +115,8 @@ def _check_options(arguments: argparse.Namespace) -> None:
         raise ParameterError(
             "--fixed is about what would have to change: add --counterfactual."
         )
-    if arguments.split_pairs and arguments.data is None:
-        raise ParameterError("--split-pairs is about rows: name a file of rows.")
+    if arguments.split_interactions and arguments.data is None:
+        raise ParameterError("--split-interactions is about rows: name a file of rows.")
     if arguments.attribute and arguments.data is not None:
         problem = "--attribute is about the whole model: name no file of rows."
         raise ParameterError(problem)

@@ -130,10 +130,10 @@ def add_input(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--sheet", metavar="NAME", help=about)
 
 
-def add_split_pairs(parser: argparse.ArgumentParser) -> None:
+def add_split_interactions(parser: argparse.ArgumentParser) -> None:
     """Add the option to split the contributions of interactions."""
-    about = "divide the evidence of a pair of columns between the two, half and half"
-    parser.add_argument("--split-pairs", action="store_true", help=about)
+    about = "divide the evidence of an interaction between its columns, half and half"
+    parser.add_argument("--split-interactions", action="store_true", help=about)
 
 
 def add_page(parser: argparse.ArgumentParser) -> None:

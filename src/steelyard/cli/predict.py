@@ -53,7 +53,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--reasons", type=_at_least(0), default=0, metavar="N", help=about)
     about = "add low and high of 90 %% intervals of probabilities"
     add("--intervals", action="store_true", help=about)
-    options.add_split_pairs(parser)
+    options.add_split_interactions(parser)
     about = "columns of the file to copy, such as an identifier"
     options.add_names(parser, "--keep", about)
     about = "rows to hold in memory"
@@ -172,8 +172,8 @@ def _predicted(
     if arguments.reasons:
         from steelyard.explain.reasons import reasons
 
-        pairs: Any = "split" if arguments.split_pairs else "shown"
-        lines = reasons(clf, table, arguments.reasons, pairs=pairs)
+        interactions: Any = "split" if arguments.split_interactions else "shown"
+        lines = reasons(clf, table, arguments.reasons, interactions=interactions)
         columns += [
             [str(line[k]) if k < len(line) else "" for line in lines]
             for k in range(arguments.reasons)

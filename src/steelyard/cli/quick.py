@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from steelyard.export.scorer import Scorer
 
 _MAX_FILE_BYTES = 250_000
-_EXACT_KINDS = {"categorical", "binned", "linear", "pair"}
+_EXACT_KINDS = {"categorical", "binned", "linear", "interaction"}
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 Answer = tuple[list[Any], list[Any], list[Notice]]

@@ -17,7 +17,7 @@ steelyard scorecard model.json -o card.html --data train.csv
 steelyard scorecard model.json -o card.sql --dialect postgres --table people --keep id
 """
 
-_SETTINGS = "points_to_double base_points base_odds max_bins max_cells pairs"
+_SETTINGS = "points_to_double base_points base_odds max_bins max_cells interactions"
 
 
 def add_card_options(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +39,7 @@ def add_card_options(parser: argparse.ArgumentParser) -> None:
         ("base-odds", float, "odds to one at the base points (default: 50)"),
         ("max-bins", int, "most cells of a column (default: 8)"),
         ("max-cells", int, "most cells of the card (default: 80)"),
-        ("pairs", int, "how many pairs of columns are on the card (default: 0)"),
+        ("interactions", int, "how many interactions are on the card (default: 0)"),
     ):
         add(f"--{name}", type=kind, metavar="N", help=about)
     options.add_sql(parser)

@@ -1,7 +1,8 @@
 """Cells of a card: values that come nearest to a model, and which of them to merge.
 
 The card is fitted to the model's probabilities, not to labels, so that few rows do not
-make it worse than the model, and columns take over what pairs and merged cells said.
+make it worse than the model, and columns take over what interactions and merged cells
+said.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _MAX_AT_FIRST, _MIN_OF_COLUMN = 1000, 16
 
 @dataclass(frozen=True)
 class CardColumn:
-    """The codes of one column, or pair of columns, and the cells they are merged to."""
+    """The codes of one column, or interaction, and the cells they are merged to."""
 
     attribute: int
     """Position of the attribute that has the codes."""

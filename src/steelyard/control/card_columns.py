@@ -54,7 +54,7 @@ def made_rows(schema: TableSchema, counts: Counts, ranges: Any) -> Codes:
             for c, size in enumerate(sizes)
         ]
         cells[column] = np.concatenate(parts)
-    plain = schema.without_pairs
+    plain = schema.without_interactions
     builder = BlockBuilder(int(sizes.sum()), len(plain.coded))
     for j, feature in enumerate(plain.features):
         own = cells[schema.columns[j]]
@@ -63,7 +63,7 @@ def made_rows(schema: TableSchema, counts: Counts, ranges: Any) -> Codes:
         else:
             builder.add(feature, encode_numbers(feature, own))
     codes = builder.finish(plain)
-    return codes if plain is schema else codes.with_pairs(schema)
+    return codes if plain is schema else codes.with_interactions(schema)
 
 
 def _cells(
@@ -156,7 +156,7 @@ def card_columns(
     codes: Codes,
     proba: Floats,
     c: int,
-    pairs: int,
+    interactions: int,
 ) -> list[CardColumn]:
     """Return the columns of a card for one class, a cell for each code.
 
@@ -165,7 +165,7 @@ def card_columns(
     """
     columns = []
     own_columns = [j for j in finest_views(schema).values() if _has_a_say(model, j)]
-    for j in [*own_columns, *_loudest_pairs(model, codes, c, pairs)]:
+    for j in [*own_columns, *_loudest_interactions(model, codes, c, interactions)]:
         feature = new.features[j]
         own = _codes(schema, feature, codes, j).astype(np.int64)
         n_free = feature.n_values - feature.missing_is_value
@@ -192,14 +192,14 @@ def card_columns(
 
 
 def _has_a_say(model: Model, j: int) -> bool:
-    """Whether a sum says anything of a column, alone or in a pair."""
+    """Whether a sum says anything of a column, alone or in an interaction."""
     if not isinstance(model, NBModel):
         return True
     schema, views = model.schema, views_of(model.schema)[model.schema.columns[j]]
-    pairs = np.flatnonzero(schema.is_pair)
+    interactions = np.flatnonzero(schema.is_interaction)
     views = views + [
         int(k)
-        for k in pairs
+        for k in interactions
         if any(side.feature in views for side in schema.features[k].sides)
     ]
     is_said = [
@@ -218,9 +218,9 @@ def _codes(schema: TableSchema, feature: FeatureSchema, codes: Codes, j: int) ->
     return encode_numbers(feature, np.ascontiguousarray(numbers))
 
 
-def _loudest_pairs(model: Model, codes: Codes, c: int, most: int) -> list[int]:
-    """Return the pairs that say most in some rows."""
-    found = np.flatnonzero(model.schema.is_pair)
+def _loudest_interactions(model: Model, codes: Codes, c: int, most: int) -> list[int]:
+    """Return the interactions that say most in some rows."""
+    found = np.flatnonzero(model.schema.is_interaction)
     if not most or not len(found) or not isinstance(model, NBModel):
         return []
     said = evidence_of(model.contributions(codes)[:, found])[..., c].std(axis=0)

@@ -22,7 +22,7 @@ from steelyard.explain.views import (
 from steelyard.fitting.shapes import resolve_shapes
 from steelyard.model.table_model import NBModel
 
-_WHERE = ("column", "pair", "class", "from", "to", "values", "reason")
+_WHERE = ("column", "interaction", "class", "from", "to", "values", "reason")
 ACTIONS = ("set", "flatten", "interpolate", "monotone", "merge", "remove", "scale")
 DIRECTIONS = {"increasing": 1.0, "decreasing": -1.0}
 
@@ -47,8 +47,10 @@ def checked(edit: Any) -> Mapping[str, Any]:
         raise ParameterError(
             f"An edit needs one action of {', '.join(ACTIONS)}. Got {dict(edit)!r}."
         )
-    if ("column" in edit) == ("pair" in edit):
-        raise ParameterError(f"An edit needs 'column' or 'pair'. Got {dict(edit)!r}.")
+    if ("column" in edit) == ("interaction" in edit):
+        raise ParameterError(
+            f"An edit needs 'column' or 'interaction'. Got {dict(edit)!r}."
+        )
     (action,) = actions
     value = edit[action]
     if action in ("set", "scale"):
@@ -74,18 +76,22 @@ def attribute_of(model: NBModel, edit: Mapping[str, Any]) -> tuple[str, list[int
     """Return the name of the attribute of an edit, and its views."""
     schema = model.schema
     names, views = column_labels(schema), views_of(schema)
-    if "pair" in edit:
-        pair = edit["pair"]
-        if not TWO.accepts(pair):
-            raise ParameterError(f"'pair' must be two columns. Got {pair!r}.")
-        first, second = pair
+    if "interaction" in edit:
+        interaction = edit["interaction"]
+        if not TWO.accepts(interaction):
+            raise ParameterError(
+                f"'interaction' must be two columns. Got {interaction!r}."
+            )
+        first, second = interaction
         for name, own in zip(names, views, strict=True):
             sides = schema.features[own[0]].sides
             columns = [names[schema.columns[side.feature]] for side in sides]
             if columns in ([first, second], [second, first]):
                 return name, own
         known = listed(names[schema.n_columns :]) or "none"
-        raise ParameterError(f"There is no pair {list(pair)!r}. Pairs: {known}.")
+        raise ParameterError(
+            f"There is no interaction {list(interaction)!r}. Interactions: {known}."
+        )
     asked = edit["column"]
     if not isinstance(asked, str) or asked not in names:
         hint = did_you_mean(str(asked), names)
@@ -156,8 +162,8 @@ def edit_steps(clf: Any) -> dict[str, Any]:
     dict
         For each position of a column that has them: ``edges`` of bins, a number in
         each (``middles``), training rows by step (``weights``), the code of missing
-        cells, and ``must``, a shape with the position of its class. Columns that are
-        scored by a density alone, and pairs, can be scaled or removed and are left out.
+        cells, and ``must``, a shape with the position of its class. Without columns
+        scored by a density alone and interactions: these can be scaled or removed.
     """
     model = editable_model(clf)
     schema, steps = model.schema, {}

@@ -56,7 +56,7 @@ def edited(
     clf : classifier
         A fitted classifier whose model is one sum.
     edits : sequence of mappings
-        One action each, on ``"column"`` or ``"pair"`` (two columns):
+        One action each, on ``"column"`` or ``"interaction"`` (two columns):
 
         - ``{"column": "age", "from": 30, "to": 40, "set": 0.2}``;
         - the same with ``"flatten": True`` (to the mean over the training rows),
@@ -65,7 +65,7 @@ def edited(
           without ``"from"`` or ``"to"`` there is no such end;
         - ``{"column": "purpose", "values": ["car", "radio"], "set": 0.0}`` or
           ``"merge": True``; None among values stands for missing cells;
-        - ``{"column": "sex", "remove": True}``, ``{"pair": ["a", "b"], "remove":
+        - ``{"column": "sex", "remove": True}``, ``{"interaction": ["a", "b"], "remove":
           True}``: it says nothing any more, and the mean score stays;
         - ``{"column": "age", "scale": 0.5}``: it says half as much.
 
@@ -275,7 +275,7 @@ def _codes_of(
         named = (_code(feature, name, value) for value in edit["values"])
         return np.array(list(dict.fromkeys(named)), dtype=int)
     if feature.sides:
-        raise ParameterError("A pair can be scaled or removed.")
+        raise ParameterError("An interaction can be scaled or removed.")
     if feature.kind == "categorical":
         if "from" in edit or "to" in edit or not feature.ordered:
             raise ParameterError(f"Column {name!r} has categories: name its 'values'.")

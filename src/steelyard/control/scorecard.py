@@ -88,7 +88,7 @@ _OPTIONS: dict[str, Check] = {
     "max_bins": whole(2),
     "max_cells": whole(1),
     "max_loss": number(0.0),
-    "pairs": whole(0),
+    "interactions": whole(0),
 }
 
 
@@ -104,7 +104,7 @@ def scorecard_of(
     max_bins: int = 8,
     max_cells: int = 80,
     max_loss: float = 0.001,
-    pairs: int = 0,
+    interactions: int = 0,
 ) -> Scorecard:
     r"""Return a fitted classifier as a card of whole points.
 
@@ -136,8 +136,8 @@ def scorecard_of(
         Most cells of a card.
     max_loss : float, default=0.001
         How much of the log-loss merges may cost, beyond what the above ask for.
-    pairs : int, default=0
-        How many pairs of columns are on the card, the most important first. What
+    interactions : int, default=0
+        How many interactions are on the card, the most important first. What
         others say is taken over by their columns as far as that goes.
 
     Returns
@@ -157,7 +157,7 @@ def scorecard_of(
     """
     check_fitted(clf)
     scale = points_to_double, base_points, base_odds
-    _check_options(*scale, max_bins, max_cells, max_loss, pairs)
+    _check_options(*scale, max_bins, max_cells, max_loss, interactions)
     model, schema = model_of(clf), clf.encoder_.schema_
     if X is None and y is not None:
         raise ParameterError("Labels `y` need their rows: give `X` as well.")
@@ -178,7 +178,9 @@ def scorecard_of(
     positions = _targets(clf.classes_, target)
     cards = []
     for c in positions:
-        columns = card_columns(model, schema, new_schema, codes, proba[:, c], c, pairs)
+        columns = card_columns(
+            model, schema, new_schema, codes, proba[:, c], c, interactions
+        )
         fit = merged_fit(columns, proba[:, c], max_bins, max_cells, max_loss)
         truth = proba[:, c] if labels is None else (labels == c).astype(np.float64)
         cards.append(_card(clf, fit, c, new_schema, encoder, scale, truth))

@@ -6,8 +6,8 @@ from steelyard._common import names_of
 
 if TYPE_CHECKING:
     from steelyard.displays.contributions import *  # noqa: F403
+    from steelyard.displays.interaction_maps import *  # noqa: F403
     from steelyard.displays.nomogram import *  # noqa: F403
-    from steelyard.displays.pair_maps import *  # noqa: F403
     from steelyard.displays.probabilities import *  # noqa: F403
     from steelyard.displays.weight_bars import *  # noqa: F403
 
@@ -15,7 +15,7 @@ __getattr__, __all__ = names_of(
     "steelyard.displays",
     contributions="ValueCurveDisplay WaterfallDisplay",
     nomogram="NomogramDisplay",
-    pair_maps="PairHeatmapDisplay",
+    interaction_maps="InteractionHeatmapDisplay",
     probabilities="ROCDisplay ReliabilityDisplay",
     weight_bars="WeightBarsDisplay",
 )

@@ -79,7 +79,7 @@ class ValueCurveDisplay(draw.Display):
         table, two = self.table, len(self.table.classes) == 2
         if table.sides:
             raise ParameterError(
-                f"{table.name} is a pair of columns. Use PairHeatmapDisplay."
+                f"{table.name} is an interaction. Use InteractionHeatmapDisplay."
             )
         if not table.has_values:
             raise ParameterError(

@@ -9,6 +9,7 @@ import numpy as np
 
 from steelyard._common.text import counted
 from steelyard.displays import drawing as draw
+from steelyard.displays.interaction_maps import draw_maps, maps_height
 from steelyard.displays.nomogram_scales import (
     Line,
     Scale,
@@ -17,7 +18,6 @@ from steelyard.displays.nomogram_scales import (
     inches_of,
     line_of,
 )
-from steelyard.displays.pair_maps import draw_maps, maps_height
 from steelyard.exceptions import ParameterError
 from steelyard.explain.local import LocalExplanation
 from steelyard.explain.overall import GlobalExplanation, explain_global
@@ -58,8 +58,8 @@ class NomogramDisplay(draw.Display):
         How many attributes to draw, the most important ones.
     row : LocalExplanation, default=None
         A row whose values are marked.
-    max_pairs : int, default=8
-        How many pairs of columns to draw as maps below, the most important ones of
+    max_interactions : int, default=8
+        How many interactions to draw as maps below, the most important ones of
         those with a line; on axes that are given there are none.
     scale : {"points", "evidence"}, default="points"
         What the scale on top shows: points, or evidence in log-odds, with 0 for the
@@ -78,7 +78,7 @@ class NomogramDisplay(draw.Display):
     target: Any = None
     max_attributes: int = 40
     row: LocalExplanation | None = None
-    max_pairs: int = 8
+    max_interactions: int = 8
     scale: Literal["points", "evidence"] = "points"
 
     @classmethod
@@ -89,7 +89,7 @@ class NomogramDisplay(draw.Display):
         target: Any = None,
         max_attributes: int = 40,
         row: Any = None,
-        max_pairs: int = 8,
+        max_interactions: int = 8,
         scale: Literal["points", "evidence"] = "points",
         ax: Any = None,
     ) -> NomogramDisplay:
@@ -99,14 +99,14 @@ class NomogramDisplay(draw.Display):
         ----------
         clf : BaseNB
             A fitted classifier.
-        target, max_attributes, max_pairs, scale
+        target, max_attributes, max_interactions, scale
             As in ``NomogramDisplay``.
         row : table of one row, default=None
             Mark the values of this row.
         """
         local = None if row is None else clf.explain_local(row)
         whole = explain_global(clf)
-        made = cls(whole, target, max_attributes, local, max_pairs, scale)
+        made = cls(whole, target, max_attributes, local, max_interactions, scale)
         return made.plot(ax=ax)
 
     @classmethod
@@ -117,7 +117,7 @@ class NomogramDisplay(draw.Display):
         target: Any = None,
         max_attributes: int = 40,
         row: LocalExplanation | None = None,
-        max_pairs: int = 8,
+        max_interactions: int = 8,
         scale: Literal["points", "evidence"] = "points",
         ax: Any = None,
     ) -> NomogramDisplay:
@@ -125,10 +125,10 @@ class NomogramDisplay(draw.Display):
 
         Parameters
         ----------
-        explanation, target, max_attributes, row, max_pairs, scale
+        explanation, target, max_attributes, row, max_interactions, scale
             As in ``NomogramDisplay``.
         """
-        made = cls(explanation, target, max_attributes, row, max_pairs, scale)
+        made = cls(explanation, target, max_attributes, row, max_interactions, scale)
         return made.plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
@@ -199,7 +199,7 @@ class NomogramDisplay(draw.Display):
         if self.row is not None and self.row.attributes != whole.attributes:
             raise ParameterError(
                 "The row that is marked has other attributes than the model: leave its "
-                "pairs as they are."
+                "interactions as they are."
             )
 
     def _chosen(self, c: int) -> list[int]:
@@ -254,21 +254,23 @@ class NomogramDisplay(draw.Display):
         ax.text(**place, s=text, fontsize=7.5, va="bottom", color=draw.INK)
 
     def _with_maps(self, ax: Any, chosen: list[int], c: int, height: float) -> Any:
-        """Return axes for the lines, in a new figure above maps of the pairs."""
+        """Return axes for the lines, in a new figure above maps of the interactions."""
         tables = [self.explanation.tables[j] for j in chosen]
-        pairs = [table for table in tables if table.sides][: max(0, self.max_pairs)]
-        if ax is not None or not pairs:
+        interactions = [table for table in tables if table.sides][
+            : max(0, self.max_interactions)
+        ]
+        if ax is not None or not interactions:
             return self._axes(ax, _WIDTH, height)
-        below = maps_height(pairs)
+        below = maps_height(interactions)
         size = {"figsize": (_WIDTH, height + below), "layout": "constrained"}
         self.figure_ = draw.pyplot().figure(**size)
         upper, lower = self.figure_.subfigures(2, 1, height_ratios=[height, below])
-        draw_maps(lower, pairs, c, self._cell_of_row)
+        draw_maps(lower, interactions, c, self._cell_of_row)
         self.ax_ = upper.subplots()
         return self.ax_
 
     def _cell_of_row(self, table: AttributeTable) -> tuple[int, int] | None:
-        """Say which cell of a pair the marked row is in."""
+        """Say which cell of an interaction the marked row is in."""
         if self.row is None:
             return None
         j = self.row.view_names.index(table.name)

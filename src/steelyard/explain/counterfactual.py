@@ -175,7 +175,7 @@ def _candidates(
     schema = row.schema
     made = [RowCells(schema, row.codes[:0], row.numbers[:0])]
     owner, labels, distance = [], [], [np.zeros(0)]
-    # Pairs change with their columns.
+    # Interactions change with their columns.
     for column, views in enumerate(views_of(schema)[: schema.n_columns]):
         if column in fixed:
             continue
@@ -361,12 +361,12 @@ def _least_changes(state: _Search) -> int | None:
     """Return a lower bound on the number of changes, None where there is none.
 
     Against a single rival the largest gains in order are best; the hardest rival needs
-    as many, and so do all together. With pairs the gains do not add up.
+    as many, and so do all together. With interactions the gains do not add up.
     """
     model, target, column = state.model, state.target, state.candidates.column
     if not model.is_sum:
         return None
-    if model.schema.is_pair.any():
+    if model.schema.is_interaction.any():
         return 1
     (now,), after = (
         add_views(model.contributions(cells.encoded()), cells.schema, axis=1)

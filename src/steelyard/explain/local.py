@@ -29,7 +29,7 @@ from steelyard.explain.views import (
     add_views,
     base_rates_of,
     column_labels,
-    halve_pairs,
+    halve_interactions,
     in_words,
     kind_of,
     model_of,
@@ -67,7 +67,7 @@ class LocalExplanation(Tabular):
     classes : ndarray of shape (K,)
         Classes.
     attributes : list of str
-        Names of the columns, then of pairs of them.
+        Names of the columns, then of interactions.
     values : list of list of str
         Every cell as a label; missing and unseen ones are marked.
     missing : ndarray of shape (n, d)
@@ -202,8 +202,8 @@ class LocalExplanation(Tabular):
             rate = float(self.base_rates[first])
         return Evidence(*classes, probability, prior, items, rate, is_centred, half[-1])
 
-    def split_pairs(self) -> LocalExplanation:
-        """Divide what each pair of columns adds between the two, half and half.
+    def split_interactions(self) -> LocalExplanation:
+        """Divide what each interaction adds between the two, half and half.
 
         Returns
         -------
@@ -215,8 +215,8 @@ class LocalExplanation(Tabular):
         if len(self.attributes) == n:
             return self
         if by_view is not None:
-            by_view = halve_pairs(by_view, schema)
-            contributions = add_views(by_view, schema.without_pairs, axis=1)
+            by_view = halve_interactions(by_view, schema)
+            contributions = add_views(by_view, schema.without_interactions, axis=1)
         return replace(
             self,
             attributes=self.attributes[:n],
@@ -224,10 +224,10 @@ class LocalExplanation(Tabular):
             missing=self.missing[:, :n],
             contributions=contributions,
             variances=None,  # those of halves are not known
-            view_names=self.view_names[: len(schema.without_pairs)],
+            view_names=self.view_names[: len(schema.without_interactions)],
             view_contributions=by_view,
             parts=tuple(
-                replace(part, explanation=part.explanation.split_pairs())
+                replace(part, explanation=part.explanation.split_interactions())
                 for part in self.parts
             ),
         )
@@ -301,7 +301,7 @@ class LocalExplanation(Tabular):
 
 
 def explain_local(
-    clf: BaseNB, X: Any, *, pairs: Literal["shown", "split"] = "shown"
+    clf: BaseNB, X: Any, *, interactions: Literal["shown", "split"] = "shown"
 ) -> LocalExplanation:
     """Decompose the predictions for some rows.
 
@@ -311,8 +311,8 @@ def explain_local(
         A fitted classifier.
     X : table of shape (n, d)
         The rows, at most some thousands: the result has n * d * K numbers.
-    pairs : {"shown", "split"}, default="shown"
-        Whether pairs of columns have contributions of their own, or give half to each
+    interactions : {"shown", "split"}, default="shown"
+        Whether interactions have contributions of their own, or give half to each
         of their columns.
 
     Returns
@@ -338,8 +338,10 @@ def explain_local(
     sepal length (cm)  (5.55, 6.15]     -0.10    █│
     sum                                 +5.23
     """
-    if pairs not in ("shown", "split"):
-        raise ParameterError(f"`pairs` must be 'shown' or 'split'. Got {pairs!r}.")
+    if interactions not in ("shown", "split"):
+        raise ParameterError(
+            f"`interactions` must be 'shown' or 'split'. Got {interactions!r}."
+        )
     codes, model = clf._encode(X), model_of(clf)
     cells = RowCells.of(codes)
     named = describe_cells(cells, clf.encoder_.match(as_table(X, clf)))
@@ -356,7 +358,7 @@ def explain_local(
             codes, len(clf.classes_), views_of(codes.schema)
         )
         found = replace(found, variances=variances, intervals=intervals)
-    return found.split_pairs() if pairs == "split" else found
+    return found.split_interactions() if interactions == "split" else found
 
 
 def _explain(

@@ -83,7 +83,7 @@ class GlobalExplanation(Tabular):
         Importance of every attribute; that of a model with parts is the mean of its
         parts by their shares. None where rows are needed and none were given.
     class_importance : ndarray of shape (d, K) or None
-        The same for each class; None for pairs.
+        The same for each class; None for interactions.
     source : str
         What the importance was taken over.
     weights : dict
@@ -153,25 +153,31 @@ class GlobalExplanation(Tabular):
             attribute = self.attributes.index(attribute)
         return self.tables[attribute]
 
-    def pair(self, pair: str | tuple[str, str] | int = 0) -> AttributeTable:
-        """Return the table of a pair, by name, by its two columns or by place.
+    def interaction(
+        self, interaction: str | tuple[str, str] | int = 0
+    ) -> AttributeTable:
+        """Return the table of an interaction, by name, by its two columns or by place.
 
-        Places count from 0, the most important pair.
+        Places count from 0, the most important interaction.
         """
-        pairs = [self.tables[j] for j in self.order if self._is_pair(j)]
-        if isinstance(pair, int) and -len(pairs) <= pair < len(pairs):
-            return pairs[pair]
-        for table in pairs:
+        interactions = [self.tables[j] for j in self.order if self._is_interaction(j)]
+        if isinstance(interaction, int) and -len(interactions) <= interaction < len(
+            interactions
+        ):
+            return interactions[interaction]
+        for table in interactions:
             names = tuple(side.name for side in table.sides)
-            if pair == table.name or pair in (names, names[::-1]):
+            if interaction == table.name or interaction in (names, names[::-1]):
                 return table
-        if not pairs:
-            problem = "There is no pair of columns: no pair was worth keeping, or made."
+        if not interactions:
+            problem = "There is no interaction: none was worth keeping, or made."
             raise ParameterError(problem)
-        known = ", ".join(table.name for table in pairs)
-        raise ParameterError(f"There is no pair {pair!r}. Pairs: {known}.")
+        known = ", ".join(table.name for table in interactions)
+        raise ParameterError(
+            f"There is no interaction {interaction!r}. Interactions: {known}."
+        )
 
-    def _is_pair(self, j: int) -> bool:
+    def _is_interaction(self, j: int) -> bool:
         return bool(self.tables and self.tables[j].sides)
 
     @property
@@ -193,9 +199,9 @@ class GlobalExplanation(Tabular):
 
     @property
     def weighted_views(self) -> list[int]:
-        """Positions of the views that may have weights; pairs have effects alone."""
-        pairs = {k for k, table in enumerate(self.view_tables) if table.sides}
-        return [k for k in self.view_order if k not in pairs]
+        """Positions of the views that may have weights, which interactions have not."""
+        interactions = {k for k, table in enumerate(self.view_tables) if table.sides}
+        return [k for k in self.view_order if k not in interactions]
 
     def plot(self, **options: Any) -> Any:
         """Draw the model as a nomogram.

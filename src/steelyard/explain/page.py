@@ -214,7 +214,9 @@ def _question(data: dict[str, Any], words: Words) -> str:
 
 def _about(clf: BaseNB, data: dict[str, Any], words: Words) -> str:
     """Say how the model adds up, what was odd, and what was changed by hand."""
-    n_columns = sum(data["attributes"][j]["kind"] != "pair" for j in data["order"])
+    n_columns = sum(
+        data["attributes"][j]["kind"] != "interaction" for j in data["order"]
+    )
     counts = getattr(clf, "counts_", None)
     method, rows = type(clf).__name__, ""
     if counts is not None:
@@ -252,9 +254,9 @@ def _cases(clf: BaseNB, rows: Any) -> dict[str, Any]:
             large, map(raw_values, features, columns), strict=False
         )
     ]
-    n_pairs = len(features) - len(cells)
+    n_interactions = len(features) - len(cells)
     found: dict[str, Any] = {
-        "cells": [[*row, *[None] * n_pairs] for row in zip(*cells, strict=True)]
+        "cells": [[*row, *[None] * n_interactions] for row in zip(*cells, strict=True)]
     }
     if y is not None:
         y = labels_of_rows(y, table.n_rows)
@@ -342,7 +344,7 @@ def _sureness(clf: BaseNB, schema: TableSchema) -> dict[str, Any] | None:
         column, start = schema.columns[j], int(schema.offsets[j])
         place: dict[str, Any] = {"column": column, "missing": feature.missing_code}
         if feature.sides:
-            place = {"pair": column}
+            place = {"interaction": column}
         elif feature.kind != "categorical":
             place["edges"] = list(feature.edges)
         features.append({"start": start, **place})

@@ -154,7 +154,7 @@ def add_card(data: dict[str, Any], card: Mapping[str, Any], words: Words) -> Non
     by_name = {own["name"]: own for own in data["attributes"]}
     named = [*card.get("order", ()), *card.get("columns", ())]
     for name in named:
-        if name not in by_name or by_name[name]["kind"] == "pair":
+        if name not in by_name or by_name[name]["kind"] == "interaction":
             hint = did_you_mean(str(name), by_name)
             raise ParameterError(f"A card names {name!r}, which is no column.{hint}")
     for name, told in card.get("columns", {}).items():
@@ -164,7 +164,7 @@ def add_card(data: dict[str, Any], card: Mapping[str, Any], words: Words) -> Non
         if "values" in told and own["kind"] == "category":
             own["shown"] = [told["values"].get(label, label) for label in own["labels"]]
     for own in data["attributes"]:
-        if own["kind"] == "pair":
+        if own["kind"] == "interaction":
             sides = [data["attributes"][side["column"]] for side in own["sides"]]
             own["title"] = " × ".join(side["title"] for side in sides)
             own["group"] = sides[0].get("group", "")
@@ -226,7 +226,7 @@ def control_of(
         sides = [vars(json_side(side_of(schema, s))) for s in features[0].sides]
         codes = range(features[0].n_codes)
         labels = [schema.describe(views[0], code) for code in codes]
-        return {"kind": "pair", "sides": sides, "labels": labels}
+        return {"kind": "interaction", "sides": sides, "labels": labels}
     if features[0].kind == "categorical":
         values = plan.columns[schema.columns[views[0]]].values
         labels = list(map(str, features[0].values))

@@ -36,14 +36,18 @@ class Reason(NamedTuple):
 
 
 def reasons(
-    clf: Any, X: Any, most: int = 3, *, pairs: Literal["shown", "split"] = "shown"
+    clf: Any,
+    X: Any,
+    most: int = 3,
+    *,
+    interactions: Literal["shown", "split"] = "shown",
 ) -> list[list[Reason]]:
     """Return the loudest evidence of every row, at most so many reasons of each.
 
     Evidence is what a cell adds to the log-odds of the most probable class against the
     next. In a model that is not one sum no cell adds a fixed amount; there it is what
-    is lost when the cell is left out. Cells that say nothing are left out. A pair of
-    columns is a reason of its own, or split between the two, half and half.
+    is lost when the cell is left out. Cells that say nothing are left out. An
+    interaction is a separate reason, or split between its columns, half and half.
 
     Examples
     --------
@@ -53,14 +57,14 @@ def reasons(
     >>> [str(reason) for reason in reasons(clf, X[:1], most=1)[0]]
     ['x0 = sunny (+1.61 for walk)']
     """
-    explanation = explain_local(clf, X, pairs=pairs)
+    explanation = explain_local(clf, X, interactions=interactions)
     order = np.argsort(-explanation.probabilities, axis=1, kind="stable")
     if explanation.contributions is not None:
         each = np.arange(len(explanation))
         parts = explanation.contributions * explanation.link_scale
         amounts = parts[each, :, order[:, 0]] - parts[each, :, order[:, 1]]
     else:
-        # Without a cell its pairs are lost as well.
+        # Without a cell its interactions are lost as well.
         amounts = _losses(explanation, order)[:, : len(explanation.attributes)]
     loudest = np.argsort(-np.abs(amounts), axis=1, kind="stable")[:, :most]
     names, values = explanation.attributes, explanation.values
@@ -100,7 +104,7 @@ def _losses(explanation: LocalExplanation, order: NDArray[np.intp]) -> Floats:
 
 
 def column_importance(clf: Any) -> Floats:
-    """Return the importance of every column; of a pair either side has half."""
+    """Return the importance of every column; of an interaction either side has half."""
     whole = explain_global(clf)
     if whole.importance is None:
         raise AttributeError(
@@ -109,8 +113,8 @@ def column_importance(clf: Any) -> Floats:
         )
     schema = clf.encoder_.schema_
     out = np.array(whole.importance[: schema.n_columns])
-    pairs = (feature.sides for feature in schema.features if feature.sides)
-    for amount, sides in zip(whole.importance[len(out) :], pairs, strict=True):
+    interactions = (feature.sides for feature in schema.features if feature.sides)
+    for amount, sides in zip(whole.importance[len(out) :], interactions, strict=True):
         for side in sides:
             out[schema.columns[side.feature]] += amount / 2.0
     return out

@@ -57,11 +57,11 @@ class RowCells:
 
     def encoded(self) -> Codes:
         """Return the cells as a table that models can score."""
-        schema, own = self.schema, self.schema.without_pairs
+        schema, own = self.schema, self.schema.without_interactions
         most = max((schema.features[j].n_codes for j in own.coded), default=1)
         groups = [(code_dtype(most), own.coded.tolist())] if len(own.coded) else []
-        # Pairs in blocks as an encoder makes them: sums are equal to the last bit.
-        groups += by_width(schema, np.flatnonzero(schema.is_pair).tolist())
+        # Interactions in blocks as an encoder makes them: sums are equal bit by bit.
+        groups += by_width(schema, np.flatnonzero(schema.is_interaction).tolist())
         blocks = []
         for dtype, positions in groups:
             values = np.asfortranarray(self.codes[:, positions].astype(dtype))
@@ -75,9 +75,9 @@ class RowCells:
         return RowCells(self.schema, self.codes[part], self.numbers[part])
 
     def joined(self) -> RowCells:
-        """Return the same cells with the pairs that follow from them."""
+        """Return the same cells with the interactions that follow from them."""
         codes = self.codes.copy()
-        for j in np.flatnonzero(self.schema.is_pair):
+        for j in np.flatnonzero(self.schema.is_interaction):
             a, b = self.schema.features[j].sides
             first = np.asarray(a.groups)[codes[:, a.feature]]
             codes[:, j] = first * b.n_groups + np.asarray(b.groups)[codes[:, b.feature]]
@@ -125,7 +125,7 @@ def describe_cells(
 
     Unlike codes, the columns tell a missing cell from a value never seen, and from the
     value that is imputed for it. A column with several views is named by its numbers,
-    a pair by the groups of its two cells; it is missing where one of them is.
+    an interaction by the groups of its two cells; it is missing where one of them is.
     """
     schema, views = cells.schema, views_of(cells.schema)
     labels: list[list[str]] = [[] for _ in cells.codes]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Numbers at which a curve is read off, where it is known how the rows are spread.
 N_QUANTILES = 10
 
-# Lines of other curves, of merged bins and of the cells of a pair.
+# Lines of other curves, of merged bins and of the cells of an interaction.
 _MAX_POINTS, _MAX_BINS, _MAX_CELLS = 12, 10, 12
 
 # How many parts and base rates are shown as text.
@@ -133,7 +133,7 @@ def _merged_lines(table: AttributeTable, evidence: Floats) -> _Lines:
 
 
 def _cell_lines(table: AttributeTable, evidence: Floats) -> _Lines:
-    """List the cells of a pair that say most, the most rows of them first."""
+    """List the cells of an interaction that say most, the most rows of them first."""
     first, second = table.sides
     counts = table.cell_counts
     loudness = np.abs(table.cells).mean(axis=2) * (1.0 if counts is None else counts)
@@ -159,10 +159,10 @@ def overall_layout(
 ) -> tuple[list[str], list[str], list[list[str]], list[str]]:
     """Return lines above, names of columns, lines of the table, lines below."""
     k, d = len(whole.classes), len(whole.attributes)
-    n_pairs = sum(map(whole._is_pair, range(d)))
-    count = f"{d - n_pairs} attributes"
-    if n_pairs:
-        count += f" and {counted(n_pairs, 'pair')} of them"
+    n_interactions = sum(map(whole._is_interaction, range(d)))
+    count = f"{d - n_interactions} attributes"
+    if n_interactions:
+        count += f" and {counted(n_interactions, 'interaction')}"
     head = [f"{whole.method}: {count}, {k} classes", whole.note]
     if whole.base_rates is not None and k <= _MAX_RATES:
         pairs = zip(whole.classes, whole.base_rates, strict=True)
@@ -207,7 +207,7 @@ def _columns(whole: GlobalExplanation) -> dict[str, list[str]]:
     if whole.has_one_view and np.shape(weights) == (len(whole.view_names),):
         weighted = set(whole.weighted_views)
         columns["weight"] = [
-            # Pairs have effects and no weights.
+            # Interactions have effects and no weights.
             f"{weights[j]:.3f}" if j in weighted else ""
             for j in whole.order
         ]

@@ -20,12 +20,12 @@ from steelyard.explain.value_summary import (
     table_text,
 )
 from steelyard.explain.views import (
-    PairSide,
+    InteractionSide,
     Tabular,
     column_mean,
     column_scores,
     evidence_of,
-    pair_sides,
+    interaction_sides,
     place_numbers,
     typical_numbers,
     views_of,
@@ -86,8 +86,8 @@ class AttributeTable(Tabular):
     """About ten cut points of a column with a density and bins, and the share of the
     training rows up to each, shape (m, 2)."""
 
-    sides: tuple[PairSide, ...] = ()
-    """The two columns of a pair."""
+    sides: tuple[InteractionSide, ...] = ()
+    """The two columns of an interaction."""
 
     range: NumberRange | None = None
     """Where the training rows of a column of numbers lie, if the model says it."""
@@ -158,18 +158,18 @@ class AttributeTable(Tabular):
 
     @property
     def cells(self) -> Floats:
-        """Evidence by the groups of both sides of a pair, shape (A, B, K)."""
+        """Evidence by the groups of both sides of an interaction, shape (A, B, K)."""
         return self.by_cell(self.evidence)
 
     @property
     def cell_counts(self) -> Floats | None:
-        """Weight of the training rows in the cells of a pair, shape (A, B)."""
+        """Weight of the training rows in the cells of an interaction, shape (A, B)."""
         return None if self.counts is None else self.by_cell(self.counts).sum(axis=2)
 
     def by_cell(self, values: Floats) -> Floats:
-        """Lay out what codes of a pair have (codes, K) by its groups, (A, B, K)."""
+        """Reshape values by the codes of an interaction (codes, K) to (A, B, K)."""
         if not self.sides:
-            raise ParameterError(f"{self.name} is not a pair of columns.")
+            raise ParameterError(f"{self.name} is not an interaction.")
         a, b = (len(side.labels) + 1 for side in self.sides)
         # Unknown cells come first.
         return values.reshape(a, b, -1)[1:, 1:]
@@ -250,7 +250,7 @@ def _with_intervals(
 def range_by_column(
     schema: TableSchema, ranges: Sequence[NumberRange | None]
 ) -> list[NumberRange | None]:
-    """Return the range of every column, None where there is none, as for pairs."""
+    """Return the range of every column, None for interactions and other columns."""
     n_all = len(set(schema.columns))
     return [*ranges, *[None] * (n_all - len(ranges))]
 
@@ -292,7 +292,7 @@ def _view_table(
         importance = mean_density(model, counts, j)
     head = (name, feature.kind, model.classes, labels, contributions, mean, by_value)
     made = AttributeTable(*head, points, feature.edges, model.link_scale, importance)
-    sides = pair_sides(model.schema, j) if feature.sides else ()
+    sides = interaction_sides(model.schema, j) if feature.sides else ()
     return replace(made, sides=sides, range=where)
 
 

@@ -1,4 +1,4 @@
-"""What explanations share: plain data, the parts of a model, columns, sides of pairs.
+"""What explanations share: plain data, parts of a model, sides of interactions.
 
 A model may see a column in several ways; a reader sees one column. Evidence is what
 speaks for one class against another, or against all others.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas
 
 # Between the names of two columns, as schemas have it.
-_PAIR = " × "
+_INTERACTION = " × "
 
 ModelKind = Literal["sum", "mixture", "pairs", "vote", "neighbours", "average"]
 
@@ -163,14 +163,17 @@ def column_labels(schema: TableSchema) -> list[str]:
 
 
 def in_words(names: Iterable[str], titles: Mapping[str, str]) -> list[str]:
-    """Return columns, and pairs of them, as they are called in words.
+    """Return columns, and interactions, as they are called in words.
 
     Examples
     --------
     >>> in_words(["mass", "mass × sex", "age"], {"mass": "Body mass in g"})
     ['Body mass in g', 'Body mass in g × sex', 'age']
     """
-    return [_PAIR.join(titles.get(n, n) for n in name.split(_PAIR)) for name in names]
+    return [
+        _INTERACTION.join(titles.get(n, n) for n in name.split(_INTERACTION))
+        for name in names
+    ]
 
 
 def add_views(values: Floats, schema: TableSchema, axis: int) -> Floats:
@@ -183,13 +186,13 @@ def add_views(values: Floats, schema: TableSchema, axis: int) -> Floats:
     return np.moveaxis(added, 0, axis)
 
 
-def halve_pairs(values: Floats, schema: TableSchema) -> Floats:
-    """Give half of what each pair has to the view of either side, and leave pairs out.
+def halve_interactions(values: Floats, schema: TableSchema) -> Floats:
+    """Give half of each interaction to the view of either side, and drop interactions.
 
-    Shapes are (n, views, K), with and without the pairs, which come last.
+    Shapes are (n, views, K), with and without the interactions, which come last.
     """
-    own = values[:, : len(schema.without_pairs)].copy()
-    for j in np.flatnonzero(schema.is_pair):
+    own = values[:, : len(schema.without_interactions)].copy()
+    for j in np.flatnonzero(schema.is_interaction):
         for side in schema.features[j].sides:
             own[:, side.feature] += values[:, j] / 2.0
     return own
@@ -258,8 +261,8 @@ def number_text(number: float) -> str:
 
 
 @dataclass(frozen=True)
-class PairSide(PlainData):
-    """One side of a pair: a column, and the groups that its values are merged to."""
+class InteractionSide(PlainData):
+    """One side of an interaction: a column, and the groups of its values."""
 
     name: str
     labels: list[str]
@@ -275,8 +278,8 @@ class PairSide(PlainData):
         return len(self.edges) + 1 if self.edges else 0
 
 
-def pair_sides(schema: TableSchema, j: int) -> tuple[PairSide, ...]:
-    """Describe both sides of a pair."""
+def interaction_sides(schema: TableSchema, j: int) -> tuple[InteractionSide, ...]:
+    """Describe both sides of an interaction."""
     names, columns = schema.labels(), schema.columns
     return tuple(
         # The first view has the name of the column.
@@ -289,7 +292,7 @@ def pair_sides(schema: TableSchema, j: int) -> tuple[PairSide, ...]:
     )
 
 
-def _side(feature: FeatureSchema, side: Side, name: str) -> PairSide:
+def _side(feature: FeatureSchema, side: Side, name: str) -> InteractionSide:
     groups = np.asarray(side.groups)
     members = [np.flatnonzero(groups == g) for g in range(1, side.n_groups)]
     labels = [feature.describe_merged(codes.tolist()) for codes in members]
@@ -298,7 +301,7 @@ def _side(feature: FeatureSchema, side: Side, name: str) -> PairSide:
     if feature.kind == "binned" and (np.diff(bins) >= 0).all():
         ends = np.flatnonzero(np.diff(bins))
         edges = [feature.edges[k] for k in ends]
-    return PairSide(name, labels, tuple(edges))
+    return InteractionSide(name, labels, tuple(edges))
 
 
 def evidence_of(contributions: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Fields that PMML derives from columns: intervals, densities, groups of pairs."""
+"""Fields that PMML derives from columns: intervals, densities, interactions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 from xml.etree import ElementTree
 
-from steelyard.export.plan import Density, Grouping, Pair, Plan
+from steelyard.export.plan import Density, Grouping, Interaction, Plan
 
 Element = ElementTree.Element
 
@@ -107,7 +107,7 @@ class Fields:
             for c, log in zip(labels, logs, strict=True)
         ]
 
-    def pair(self, term: Pair) -> tuple[str, list[str]]:
+    def interaction(self, term: Interaction) -> tuple[str, list[str]]:
         """Return the field of the groups of two columns, and its values."""
         first, second = map(self._group, term.sides)
         name = self.plan.attributes[term.attribute]
@@ -116,7 +116,7 @@ class Fields:
         )
         rows, columns = (range(side.n_groups) for side in term.sides)
         labels = [f"{a} & {b}" for a in rows for b in columns]
-        return self._add(f"pair({name})", "string", joined), labels
+        return self._add(f"interaction({name})", "string", joined), labels
 
     # --------------------------------------------------------------------------- pieces
 

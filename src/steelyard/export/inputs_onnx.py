@@ -15,7 +15,7 @@ from steelyard.export.plan import (
     Column,
     Density,
     Grouping,
-    Pair,
+    Interaction,
     Plan,
     Sum,
     refuse_intervals,
@@ -196,7 +196,7 @@ def gaps_that_count(plan: Plan, missing_text: str = "") -> dict[str, list[str]]:
     """
     found: dict[str, list[str]] = {}
     for term in plan.terms():
-        for own in term.sides if isinstance(term, Pair) else (term,):
+        for own in term.sides if isinstance(term, Interaction) else (term,):
             column = plan.columns[own.column]
             if column.cells != "text" or isinstance(own, Density):
                 continue

@@ -20,10 +20,10 @@ from steelyard.export.plan import (
     Bins,
     Density,
     Grouping,
+    Interaction,
     Lookup,
     Mixture,
     Node,
-    Pair,
     Pairs,
     Plan,
     Sum,
@@ -81,7 +81,7 @@ def to_onnx(
         missing.
     contributions : bool, default=False
         Whether there is an output ``contributions`` of shape (n, attributes, K): what
-        each column, or pair of columns, adds to the scores, relative to the average
+        each column, or interaction, adds to the scores, relative to the average
         training row.
 
     Returns
@@ -189,7 +189,7 @@ class OnnxWriter:
         """Return what attributes add to scores, of shape (n, attributes, K)."""
         by_attribute: dict[int, list[str]] = {}
         for term in root.terms:
-            own = term.attribute if isinstance(term, Pair) else term.column
+            own = term.attribute if isinstance(term, Interaction) else term.column
             by_attribute.setdefault(own, []).append(self._term(term))
         nothing = self.node("Mul", self._scores(root), self.constant(0.0))
         parts = []
@@ -294,7 +294,7 @@ class OnnxWriter:
             last = self.constant(len(term.rows), np.int64)
             at = self.node("Where", self._is_missing(term.column), last, at)
             return self._gather([*term.rows, term.missing], at)
-        if isinstance(term, Pair):
+        if isinstance(term, Interaction):
             first, second = map(self._group, term.sides)
             factor = self.constant(term.sides[1].n_groups, np.int64)
             at = self.node("Add", self.node("Mul", first, factor), second)

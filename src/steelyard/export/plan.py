@@ -111,7 +111,7 @@ class Density:
 
 @dataclass(frozen=True)
 class Grouping:
-    """How a cell of one of the two columns of a pair becomes a group."""
+    """How a cell of one of the two columns of an interaction becomes a group."""
 
     column: int
     values: tuple[Any, ...]
@@ -130,7 +130,7 @@ class Grouping:
 
 
 @dataclass(frozen=True)
-class Pair:
+class Interaction:
     """What the groups of two columns add together."""
 
     attribute: int
@@ -141,7 +141,7 @@ class Pair:
     """A row for each group of the first side and each of the second."""
 
 
-Term = Lookup | Bins | Density | Pair
+Term = Lookup | Bins | Density | Interaction
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ class Plan:
 
     columns: tuple[Column, ...]
     attributes: tuple[str, ...]
-    """Names of the columns, then of the pairs: what contributions are told by."""
+    """Names of the columns, then of the interactions: one for each contribution."""
 
     classes: tuple[Any, ...]
     """Labels, sorted: all str, all bool, or all int and float."""
@@ -269,8 +269,8 @@ class Plan:
 
 
 def columns_of(term: Term) -> tuple[int, ...]:
-    """Return the columns that a term reads: one, or the two of a pair."""
-    if isinstance(term, Pair):
+    """Return the columns that a term reads: one, or the two of an interaction."""
+    if isinstance(term, Interaction):
         return tuple(side.column for side in term.sides)
     return (term.column,)
 
@@ -287,7 +287,7 @@ def sums_of(node: Node) -> Iterator[Sum]:
 def _size(term: Term) -> int:
     if isinstance(term, Density):
         return 4 * len(term.mean)
-    if isinstance(term, Pair):
+    if isinstance(term, Interaction):
         return sum(len(row) for rows in term.rows for row in rows)
     return (len(term.rows) + 1) * len(term.missing)
 

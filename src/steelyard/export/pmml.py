@@ -13,10 +13,10 @@ from steelyard.export.plan import (
     Bins,
     Column,
     Density,
+    Interaction,
     Lookup,
     Mixture,
     Node,
-    Pair,
     Pairs,
     Plan,
     Sum,
@@ -285,13 +285,13 @@ class _PmmlWriter:
         for value, row in zip(values, rows, strict=True):
             for table, amount in zip(tables, row, strict=True):
                 _categorical(table, name, value, scale * amount)
-        if not isinstance(term, Pair) and any(term.missing):
+        if not isinstance(term, Interaction) and any(term.missing):
             name = self.fields.missing(term.column)
             for table, amount in zip(tables, term.missing, strict=True):
                 _categorical(table, name, "yes", scale * amount)
 
     def _coefficients(
-        self, term: Lookup | Bins | Pair
+        self, term: Lookup | Bins | Interaction
     ) -> tuple[str, Sequence[str], Sequence[Sequence[float]]]:
         """Return a field, its values, and what they add to the classes."""
         if isinstance(term, Lookup):
@@ -300,7 +300,7 @@ class _PmmlWriter:
         if isinstance(term, Bins):
             return *self.fields.bins(term.column, term.edges), term.rows
         cells = [row for rows in term.rows for row in rows]
-        return *self.fields.pair(term), cells
+        return *self.fields.interaction(term), cells
 
 
 def _child(parent: Element, tag: str, **attributes: str) -> Element:

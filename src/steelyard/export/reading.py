@@ -22,10 +22,10 @@ from steelyard.export.plan import (
     Column,
     Density,
     Grouping,
+    Interaction,
     Lookup,
     Mixture,
     Node,
-    Pair,
     Pairs,
     Plan,
     Row,
@@ -226,7 +226,7 @@ def _tie_order(model: Any) -> tuple[int, ...]:
 
 
 def _blocks(schema: TableSchema) -> tuple[tuple[int, ...], ...]:
-    """Return attributes as kernels take their codes: of one byte, wider ones, pairs."""
+    """Return attributes in the order of the kernels: one byte, wider, interactions."""
     blocks: dict[tuple[int, int], list[int]] = {}
     for j, feature in enumerate(schema.features):
         width = sum(feature.n_codes > most for most in (256, 65536))
@@ -256,7 +256,7 @@ def _views(model: Any) -> list[Term]:
             terms.append(_density(model.gaussian, g, feature, column))
             g += 1
         elif feature.sides:
-            terms.append(_pair(schema, feature, column, rows))
+            terms.append(_interaction(schema, feature, column, rows))
         else:
             terms.append(_by_code(feature, column, rows))
     return terms
@@ -279,7 +279,7 @@ def _joined(views: list[Term]) -> list[Term]:
     """Return the terms that are not zero, by column, its binned views as one."""
     columns: dict[int, list[Term]] = {}
     for term in views:
-        place = term.attribute if isinstance(term, Pair) else term.column
+        place = term.attribute if isinstance(term, Interaction) else term.column
         columns.setdefault(place, []).append(term)
     terms: list[Term] = []
     for _, own in sorted(columns.items()):
@@ -349,17 +349,17 @@ def _constant(deviation: Sequence[float], form: str) -> Row:
     return tuple((-0.5 * np.log(2.0 * np.pi) - np.log(deviation)).tolist())
 
 
-def _pair(
+def _interaction(
     schema: TableSchema, feature: FeatureSchema, attribute: int, rows: list[Row]
-) -> Pair:
+) -> Interaction:
     first, second = (side_of(schema, side) for side in feature.sides)
     n = second.n_groups
     grid = (tuple(rows[n * k : n * (k + 1)]) for k in range(first.n_groups))
-    return Pair(attribute, (first, second), tuple(grid))
+    return Interaction(attribute, (first, second), tuple(grid))
 
 
 def side_of(schema: TableSchema, side: Side) -> Grouping:
-    """Return how cells of a side of a pair become groups; equal bins are joined."""
+    """Return the grouping of one side of an interaction; equal bins are joined."""
     feature = schema.features[side.feature]
     column = schema.columns[side.feature]
     missing = side.groups[feature.missing_code]
@@ -380,6 +380,6 @@ def _listed(values: Any) -> list[Any]:
 def _is_zero(term: Term) -> bool:
     if isinstance(term, Density):
         return not any(term.weight)
-    if isinstance(term, Pair):
+    if isinstance(term, Interaction):
         return not any(any(row) for rows in term.rows for row in rows)
     return not any(term.missing) and not any(map(any, term.rows))

@@ -149,7 +149,7 @@ class _Sum:
         first, second = _best_two(self.posterior(row))
         told: dict[int, Any] = {}
         for term, amounts in zip(self.data["terms"], self.amounts(row), strict=True):
-            own = term["attribute" if term["kind"] == "pair" else "column"]
+            own = term["attribute" if term["kind"] == "interaction" else "column"]
             told[own] = [*map(add, told[own], amounts)] if own in told else amounts
         for own, mean in enumerate(self.data["centre"]):
             if own in told:

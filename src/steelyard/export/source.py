@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from steelyard._common.html import fill_template, read_asset, script_json
 from steelyard.export.plan import (
     Grouping,
+    Interaction,
     Lookup,
     Node,
-    Pair,
     Plan,
     Sum,
     Term,
@@ -151,7 +151,7 @@ def json_plan(plan: Plan) -> Plan:
 
 
 def json_side(side: Grouping) -> Grouping:
-    """Return a side of a pair in which whole numbers as in ``json_plan`` are text."""
+    """Return a side of an interaction with whole numbers as text, as ``json_plan``."""
     if not is_large(side.values):
         return side
     return replace(side, values=tuple(map(str, side.values)))
@@ -170,7 +170,7 @@ def _with_values(node: Any) -> Any:
 
 
 def _with_text(term: Term) -> Term:
-    if isinstance(term, Pair):
+    if isinstance(term, Interaction):
         first, second = term.sides
         return replace(term, sides=(json_side(first), json_side(second)))
     if isinstance(term, Lookup) and is_large(term.values):

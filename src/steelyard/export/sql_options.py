@@ -32,7 +32,7 @@ class SQLOptions:
     keep : sequence of str, default=()
         Columns of the table to return beside the prediction, such as its key.
     contributions : bool, default=False
-        Whether to return what each column, or pair of columns, adds to the log-odds of
+        Whether to return what each column, or interaction, adds to the log-odds of
         the second of two classes, or to the score of every class.
     probabilities : bool, default=True
         Whether to return probabilities; without them a database needs no ``exp``.

@@ -67,8 +67,8 @@ class Lines:
         self.blocks = data.get("blocks", [sorted(tables)])
         self.lines = self._lookups(columns, pick)
         self._read_bins(columns, pick)
-        for k in self._of_kind("pair"):
-            self._name(k, "nambg", pair(self.terms[k], columns, pick))
+        for k in self._of_kind("interaction"):
+            self._name(k, "nambg", interaction(self.terms[k], columns, pick))
             self._read(k, f"g{k}[a{k}(row[n{k}])][b{k}(row[m{k}])]")
         for k in self.densities:
             self._name(k, "nf", density(self.terms[k], columns))
@@ -267,7 +267,7 @@ def bins(
     return column.name, edges, rows, entry
 
 
-def pair(
+def interaction(
     term: Any, columns: list[CellsOf], pick: Pick
 ) -> tuple[str, Entry, str, Entry, list[list[Any]]]:
     """Return two columns, how cells of each become groups, and what groups add."""

@@ -11,8 +11,8 @@ from steelyard.export.plan import (
     Bins,
     Density,
     Grouping,
+    Interaction,
     Lookup,
-    Pair,
     Plan,
     Row,
     Sum,
@@ -56,8 +56,11 @@ class Terms:
             elif isinstance(term, Density):
                 added = self._density(term, node)
             else:
-                added = self._pair(term)
-            yield term.attribute if isinstance(term, Pair) else term.column, added
+                added = self._interaction(term)
+            yield (
+                term.attribute if isinstance(term, Interaction) else term.column,
+                added,
+            )
 
     def cell(self, column: int) -> str:
         """Name a cell as it was read."""
@@ -232,9 +235,9 @@ class Terms:
             return t
         return f"({number(term.constant[c])} - {number(0.5)} * {t} * {t})"
 
-    # ---------------------------------------------------------------------- pairs
+    # ------------------------------------------------------------------ interactions
 
-    def _pair(self, term: Pair) -> list[str]:
+    def _interaction(self, term: Interaction) -> list[str]:
         first, second = map(self._group, term.sides)
         if self._is_long(len(term.rows) + len(term.rows[0])):
             name, n = self.plan.attributes[term.attribute], len(term.rows[0])

@@ -83,10 +83,10 @@ class Problem:
             objective=objective,
         )
 
-    def tables_with_pairs(
+    def tables_with_interactions(
         self, schema: TableSchema
     ) -> tuple[Floats, FeatureTable, GaussianTable]:
-        """Return the same probabilities by a schema with pairs, which have none."""
+        """Return the same probabilities by a schema that has interactions as well."""
         known = self.evidence.table.values
         values = np.zeros((schema.n_codes, known.shape[1]))
         values[: len(known)] = known
@@ -154,19 +154,20 @@ def build_problem(
     recipe: Recipe,
     training: TrainingSet,
     learned: Floats | None = None,
-    without_pairs: Problem | None = None,
+    without_interactions: Problem | None = None,
 ) -> Problem:
     """Count the rows, and set up the objective of the weights, their start and bounds.
 
     Instance weights ``learned`` (n,) multiply those of the rows, in the counts alone.
-    A problem of the same rows ``without_pairs`` saves estimating probabilities again.
+    A problem of the same rows ``without_interactions`` saves estimating probabilities
+    again.
     """
     weighting, loss = recipe.weighting, recipe.loss
     _check_loss(weighting, loss, training.n_classes)
     low, high = attribute_bounds(recipe.bounds, training.schema)
     counts = training.count(learned)
     estimation, evidence, gaussian, start = start_of(
-        recipe, training, counts, without_pairs
+        recipe, training, counts, without_interactions
     )
     missing = np.zeros(len(training.schema), dtype=bool)
     missing[training.schema.coded] = counts.by_code[training.schema.first_codes].any(1)
@@ -192,17 +193,19 @@ def start_of(
     recipe: Recipe,
     training: TrainingSet,
     counts: Counts,
-    without_pairs: Problem | None = None,
+    without_interactions: Problem | None = None,
 ) -> tuple[Estimation, LogProbs, GaussianTable, Start]:
     """Turn counts into probabilities, and both into the start of the weights."""
     estimation = training.estimation
     schema = training.schema
-    if without_pairs is None:
+    if without_interactions is None:
         basis = estimation.basis(schema)
         log_prior, table, gaussian = estimation.tables(counts, basis)
     else:
-        basis = without_pairs.evidence.basis.with_pairs(schema)
-        log_prior, table, gaussian = without_pairs.tables_with_pairs(schema)
+        basis = without_interactions.evidence.basis.with_interactions(schema)
+        log_prior, table, gaussian = without_interactions.tables_with_interactions(
+            schema
+        )
     evidence = LogProbs(training.schema, log_prior, table, basis)
     start = recipe.weighting.start_from(training, evidence, gaussian)
     if start.count_factors is not None:

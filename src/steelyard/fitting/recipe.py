@@ -228,22 +228,24 @@ class Recipe(Preparation):
     def encode(
         self, X: Any, y: Any, sample_weight: Any = None, owner: object = None
     ) -> TrainingSet:
-        """Check a table, its labels and weights, and encode them, pairs included."""
+        """Check a table, its labels and weights, and encode them with interactions."""
         training = encode_training(X, y, sample_weight, self, owner)
         return self.finished(training, owner)
 
     def finished(self, training: TrainingSet, owner: object) -> TrainingSet:
-        """Return encoded rows on their device, with pairs that the weighting lists."""
+        """Return encoded rows on their device, with interactions of the weighting."""
         self.check_views(training, owner)
         if self.device != "cpu":
             training = _loaded("device").placed(training, self.device)
         if self.weighting is NO_WEIGHTS or not self.weighting.joined_columns:
             return training
-        # Loaded where there are pairs: it knows how problems are solved.
-        from steelyard.fitting.default.interactions import joined, listed_pairs
+        # Loaded where there are interactions: it knows how problems are solved.
+        from steelyard.fitting.default.interactions import joined, listed_interactions
 
-        pairs = listed_pairs(self.weighting.joined_columns, training.schema)
-        return joined(training, pairs)
+        interactions = listed_interactions(
+            self.weighting.joined_columns, training.schema
+        )
+        return joined(training, interactions)
 
     def check_views(self, training: TrainingSet, owner: object) -> None:
         """Refuse a linear view of a number where all classes share its weight."""

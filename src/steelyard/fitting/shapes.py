@@ -280,15 +280,15 @@ def resolve_shapes(
                 f"`constraints` names column {name!r} twice. Give it one shape."
             )
         asked[column] = Shape(column, kind, target, views)
-    for pair in schema.features[schema.n_plain :]:
-        for side in pair.sides:
+    for interaction in schema.features[schema.n_plain :]:
+        for side in interaction.sides:
             column = schema.columns[side.feature]
             if column in asked:
                 # The first view has the name of the column.
                 label = schema.labels()[asked[column].views[0]]
                 raise ParameterError(
-                    f"`pairs` joins column {label!r}, to which `constraints` gives a "
-                    "shape that holds for all rows. Leave one of them out."
+                    f"`interactions` joins column {label!r}, to which `constraints` "
+                    "gives a shape that holds for all rows. Leave one of them out."
                 )
     return Shapes(schema, len(classes), tuple(asked.values()))
 

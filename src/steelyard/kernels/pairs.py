@@ -257,7 +257,7 @@ def _add_classes(first, others, left, start, stop, tables):
 
 
 @kernel
-def score_pairs(first, others, n_first, n_others, left, ends, scores):
+def score_interactions(first, others, n_first, n_others, left, ends, scores):
     """Score one column with each of some others, by sums over the cells of both.
 
     first (n,), others (p, n) coarse codes, 0 for unknown; n_first and n_others (p,) how
@@ -288,7 +288,7 @@ def score_pairs(first, others, n_first, n_others, left, ends, scores):
 
 @kernel
 def _score(tables, n_second, scores):
-    """Score one pair by the tables of its folds (f, A, B, C): scores (f + 1,)."""
+    """Score one interaction by tables of its folds (f, A, B, C): scores (f + 1,)."""
     n_folds, n_first, _, width = tables.shape
     scores[:] = 0.0
     for a in range(1, n_first):

@@ -233,15 +233,19 @@ class TrainingSet:
             is_kept=None,
         )
 
-    def with_pairs(self, pairs: Iterable[tuple[Side, Side]]) -> TrainingSet:
-        """Return the same rows with pairs of attributes, as its encoder makes them."""
-        joined = partial(TrainingSet._with_pairs, pairs=list(pairs))
+    def with_interactions(
+        self, interactions: Iterable[tuple[Side, Side]]
+    ) -> TrainingSet:
+        """Return the same rows with interactions, as their encoder makes them."""
+        joined = partial(
+            TrainingSet._with_interactions, interactions=list(interactions)
+        )
         return self.place.map(self, joined)
 
-    def _with_pairs(self, pairs: list[tuple[Side, Side]]) -> TrainingSet:
+    def _with_interactions(self, interactions: list[tuple[Side, Side]]) -> TrainingSet:
         encoder = copy(self.encoder)
-        encoder.schema_ = self.schema.with_pairs(pairs)
-        codes = self.codes.with_pairs(encoder.schema_, self.n_jobs)
+        encoder.schema_ = self.schema.with_interactions(interactions)
+        codes = self.codes.with_interactions(encoder.schema_, self.n_jobs)
         return replace(self, encoder=encoder, codes=codes)
 
     def rows_of(self, *classes: int) -> Ints:

@@ -171,7 +171,7 @@ class NewRows:
 
     def __init__(self, fitted: Any) -> None:
         schema, counts = fitted.encoder_.schema_, getattr(fitted, "counts_", None)
-        self._schema = schema.without_pairs
+        self._schema = schema.without_interactions
         totals, by_code = [1.0], [1.0] * schema.n_codes
         # Codes of a method that selects columns may be others than those counted.
         if counts is not None and counts.schema.n_codes == schema.n_codes:

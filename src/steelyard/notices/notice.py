@@ -38,8 +38,8 @@ _KINDS = {
     "same-columns": (2, ""),
     "repeated-rows": (2, ""),
     "shape-cost": (2, ""),
-    "shape-pairs": (1, ""),
-    "few-pairs": (2, ""),
+    "shape-interactions": (1, ""),
+    "few-interactions": (2, ""),
     "unused-column": (1, ""),
     "unequal-classes": (1, ""),
     "nearly-empty": (1, "are nearly empty"),
@@ -130,14 +130,14 @@ def arranged(notices: Iterable[Notice]) -> list[Notice]:
 
 
 def shape_notices(
-    columns: Sequence[Any], has_pairs: bool, losses: Sequence[float] | None
+    columns: Sequence[Any], has_interactions: bool, losses: Sequence[float] | None
 ) -> Iterator[Notice]:
     """Say what shapes of columns cost, and what goes with them."""
     names = listed(columns)
-    if has_pairs:
+    if has_interactions:
         said = "is" if len(columns) == 1 else "are"
         text = f"{names} {said} joined to no other column, so that shapes hold"
-        yield Notice("shape-pairs", f"{text} in all rows")
+        yield Notice("shape-interactions", f"{text} in all rows")
     free, shaped, error = losses or (0.0, 0.0, 0.0)
     if shaped - free > max(_MUCH * error, _LEAST_COST):
         text = f"shapes of {names} raise log-loss on held-out rows "
@@ -146,12 +146,14 @@ def shape_notices(
         yield Notice("shape-cost", text, advice=advice)
 
 
-def few_pairs_notice(n_asked: int, n_kept: int, was_compared: bool) -> Iterator[Notice]:
+def few_interactions_notice(
+    n_asked: int, n_kept: int, was_compared: bool
+) -> Iterator[Notice]:
     """Say that a model has fewer interactions than were asked for, and why.
 
     Examples
     --------
-    >>> [notice] = few_pairs_notice(12, 3, True)
+    >>> [notice] = few_interactions_notice(12, 3, True)
     >>> notice.text.partition(":")[0]
     '12 interactions were asked for, and 3 are kept'
     """
@@ -164,7 +166,7 @@ def few_pairs_notice(n_asked: int, n_kept: int, was_compared: bool) -> Iterator[
         if was_compared
         else "there are too few rows of a class to compare interactions on"
     )
-    yield Notice("few-pairs", text)
+    yield Notice("few-interactions", text)
 
 
 def no_error_notice(accuracy: float, majority: float, n_rows: int) -> Iterator[Notice]:

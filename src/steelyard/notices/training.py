@@ -124,7 +124,7 @@ def _class_notices(look: TrainingLook) -> Iterator[Notice]:
 
 def _leaks(look: TrainingLook) -> Iterator[Notice]:
     """Say which columns give the class away: the codes alone do, in nearly all rows."""
-    # Pairs of columns come after all columns.
+    # Interactions come after all columns.
     by_class, n_plain = look.counts.by_class, look.counts.schema.n_plain
     known, n_used, right = (own[:n_plain] for own in look.known)
     share = by_class.max() / by_class.sum()

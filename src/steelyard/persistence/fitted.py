@@ -159,7 +159,9 @@ def _read_view_names(reader: ObjectReader, key: str, sizes: Sizes) -> list[str]:
 def _read_parents(reader: ObjectReader, key: str, sizes: Sizes) -> list[int]:
     parents = sizes.schema.parents()
     if reader.items(key) != parents:
-        raise reader.complaint(key, "must be the parents in the pairs of the table")
+        raise reader.complaint(
+            key, "must be the parents in the interactions of the table"
+        )
     return parents
 
 
@@ -270,7 +272,7 @@ ATTRIBUTES: dict[str, Field] = {
     "shape_losses_": Field(list, _read_strength),
     "step_factor_": codec.numbers("", 0.01, 1e6),
     "strength_path_": _RECORDS,
-    "pairs_": _RECORDS,
+    "interactions_": _RECORDS,
     "view_names_": Field(
         list, _read_view_names, lambda names, sizes: np.asarray(names, dtype=object)
     ),

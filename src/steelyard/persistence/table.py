@@ -116,7 +116,7 @@ def read_schema(items: list[Any]) -> TableSchema:
         for j, item in enumerate(items)
     ]
     schema = TableSchema(tuple(features))
-    _check_pairs(schema)
+    _check_interactions(schema)
     features = [feature for feature in features if not feature.sides]
     given = [feature.column for feature in features if feature.column is not None]
     whole = len(given) == len(features) and set(given) == set(range(len(set(given))))
@@ -136,13 +136,13 @@ def read_schema(items: list[Any]) -> TableSchema:
     return schema
 
 
-def _check_pairs(schema: TableSchema) -> None:
-    """Refuse pairs before other attributes, and sides that these do not have."""
+def _check_interactions(schema: TableSchema) -> None:
+    """Refuse interactions before other attributes, and sides that these do not have."""
     n_plain = schema.n_plain
     if not n_plain or any(feature.sides for feature in schema.features[:n_plain]):
-        raise InvalidContentError("content.features must have its pairs last")
-    for j, pair in enumerate(schema.features[n_plain:], start=n_plain):
-        for side in pair.sides:
+        raise InvalidContentError("content.features must have its interactions last")
+    for j, interaction in enumerate(schema.features[n_plain:], start=n_plain):
+        for side in interaction.sides:
             if side.feature >= n_plain or not schema.features[side.feature].is_coded:
                 what = "must be of attributes with codes"
             elif len(side.groups) != schema.features[side.feature].n_codes:
@@ -200,12 +200,18 @@ def _read_feature(reader: ObjectReader) -> FeatureSchema:
     reader.finish()
     if feature.left_out and (kind, cells) != ("categorical", "nothing"):
         raise reader.complaint("left_out", "must belong to categories without values")
-    if bool(feature.sides) != (kind == "pair"):
-        raise reader.complaint("kind", "must be pair for two sides, and only then")
+    if bool(feature.sides) != (kind == "interaction"):
+        raise reader.complaint(
+            "kind", "must be interaction for two sides, and only then"
+        )
     if feature.sides and (name, cells, feature.column) != (None, "nothing", None):
-        raise reader.complaint("name", "does not fit a pair, nor do cells and column")
+        raise reader.complaint(
+            "name", "does not fit an interaction, nor do cells and column"
+        )
     if feature.sides and (feature.missing_is_value or feature.fill is not None):
-        raise reader.complaint("fill", "does not fit a pair, nor does a missing value")
+        raise reader.complaint(
+            "fill", "does not fit an interaction, nor does a missing value"
+        )
     increases = all(map(operator.lt, edges, edges[1:]))
     if not increases or (n_edges and kind != "binned"):
         raise reader.complaint("edges", "must increase, and belong to bins")

@@ -244,7 +244,7 @@ class EffectBasis:
         """
         return [
             (j, groups)
-            for j in self.schema.without_pairs.coded.tolist()
+            for j in self.schema.without_interactions.coded.tolist()
             for groups in self._groupings(self.schema.features[j])
         ]
 
@@ -265,7 +265,7 @@ class EffectBasis:
         """Coded attributes, each with its sparse factor."""
         return [(j, self._factor(j)) for j in self.schema.coded.tolist()]
 
-    def with_pairs(self, schema: TableSchema) -> EffectBasis:
+    def with_interactions(self, schema: TableSchema) -> EffectBasis:
         """Return the basis of a schema with interactions, reusing what is computed."""
         out = EffectBasis(schema, self.n_bins)
         more = [j for j in schema.coded.tolist() if j >= len(self.schema)]

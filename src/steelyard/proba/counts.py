@@ -197,14 +197,14 @@ def rows_in(schema: TableSchema, grown: TableSchema) -> Ints:
     return rows
 
 
-def with_pairs_of(before: TableSchema, grown: TableSchema) -> TableSchema:
-    """Append pairs of a schema to one that has grown from it without them.
+def with_interactions_of(before: TableSchema, grown: TableSchema) -> TableSchema:
+    """Append interactions of a schema to one that has grown from it without them.
 
-    New values are in no group: pairs say nothing of them.
+    New values are in no group: interactions say nothing of them.
     """
-    if not before.is_pair.any():
+    if not before.is_interaction.any():
         return grown
-    rows, pairs = rows_in(before.without_pairs, grown), []
+    rows, interactions = rows_in(before.without_interactions, grown), []
     for feature in before.features[before.n_plain :]:
         sides = []
         for side in feature.sides:
@@ -213,8 +213,8 @@ def with_pairs_of(before: TableSchema, grown: TableSchema) -> TableSchema:
             groups = np.zeros(grown.features[j].n_codes, dtype=np.int64)
             groups[here - grown.offsets[j]] = side.groups
             sides.append(Side(j, tuple(groups.tolist())))
-        pairs.append((sides[0], sides[1]))
-    return grown.with_pairs(pairs)
+        interactions.append((sides[0], sides[1]))
+    return grown.with_interactions(interactions)
 
 
 def places_in(schema: TableSchema, other: TableSchema) -> list[int]:

@@ -350,7 +350,7 @@ class Estimation:
         """Return log priors, log-probabilities of codes, and densities.
 
         With several resolutions log-probabilities are averages over these, and smooth.
-        Pairs have none: their rows are zero. ``basis`` of the schema may be at
+        Interactions have none: their rows are zero. ``basis`` of the schema may be at
         hand.
         """
         if basis is None:
@@ -365,7 +365,7 @@ class Estimation:
 
     def _log_prob(self, counts: Counts, basis: EffectBasis) -> FeatureTable:
         schema = counts.schema
-        if not self.n_bins and not schema.is_pair.any():
+        if not self.n_bins and not schema.is_interaction.any():
             return self.smoothing.log_prob(counts)
         merged, groups = basis.tables
         at_each = replace(counts, schema=merged, by_code=groups @ counts.by_code)

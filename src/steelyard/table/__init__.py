@@ -20,7 +20,7 @@ Encoding
     - ``encoder``: `TableEncoder`, which learns a schema and encodes tables by it;
       ``by_schema`` is its part that encodes, by column, and matrices of small whole
       numbers without a copy.
-    - ``codes``: `Codes`, the encoded table, made of blocks of columns; pairs of
+    - ``codes``: `Codes`, the encoded table, made of blocks of columns; interactions of
       columns are joined from their codes.
     - ``packing``: several small codes in one byte, for the loops of a fit.
     - ``storage``: encoded rows in files, for tables larger than memory.

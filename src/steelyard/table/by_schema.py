@@ -45,14 +45,14 @@ class SchemaEncoder:
         n_jobs: int | None
 
     def encode(self, table: Table, look: Look | None = None) -> Codes:
-        """Encode a table by the schema; pairs are joined of the codes.
+        """Encode a table by the schema; interactions are joined of the codes.
 
         ``look`` is shown each column while its cells are read, in whatever thread.
         """
-        codes = self._encode_plain(table, self.schema_.without_pairs, look)
+        codes = self._encode_plain(table, self.schema_.without_interactions, look)
         if codes.schema is self.schema_:
             return codes
-        return codes.with_pairs(self.schema_, self.n_jobs)
+        return codes.with_interactions(self.schema_, self.n_jobs)
 
     def _encode_plain(
         self, table: Table, schema: TableSchema, look: Look | None

@@ -222,11 +222,15 @@ class Codes:
                 return values if block.look_up is None else block.look_up[k][values]
         raise ValueError(f"Attribute {feature} is not coded.")
 
-    def with_pairs(self, schema: TableSchema, n_jobs: int | None = None) -> Codes:
-        """Return the same rows with the joint codes of the pairs of a schema."""
+    def with_interactions(
+        self, schema: TableSchema, n_jobs: int | None = None
+    ) -> Codes:
+        """Return the same rows with the joint codes of the interactions of a schema."""
         first = len(self.schema)
         if schema.features[:first] != self.schema.features:
-            raise ValueError("The schema was not made by adding pairs to this one.")
+            raise ValueError(
+                "The schema was not made by adding interactions to this one."
+            )
         blocks = list(self.blocks)
         for dtype, positions in by_width(schema, range(first, len(schema))):
             shape = (self.n_rows, len(positions))

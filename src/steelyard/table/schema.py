@@ -21,7 +21,7 @@ Kind = Literal[
     "gaussian-weka",
     "gaussian-relative",
     "linear",
-    "pair",
+    "interaction",
 ]
 
 # How many merged values are named one by one.
@@ -42,7 +42,7 @@ def sort_values(
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two attributes of a pair, and how its codes are merged."""
+    """One of the two attributes of an interaction, and how its codes are merged."""
 
     feature: int
     """Position of a categorical or binned attribute of the same schema."""
@@ -62,8 +62,8 @@ class FeatureSchema:
 
     Codes of a categorical or binned attribute are 0 for missing or unseen, then one
     for each value or bin in order, then, where missing cells are a value of their own,
-    one for those. A Gaussian attribute has no codes. The code of a pair is joined of
-    the coarse codes of its two sides, ``a * n_groups_b + b``.
+    one for those. A Gaussian attribute has no codes. The code of an interaction is
+    joined of the coarse codes of its two sides, ``a * n_groups_b + b``.
     """
 
     name: str | None
@@ -91,7 +91,7 @@ class FeatureSchema:
     are columns."""
 
     sides: tuple[Side, ...] = ()
-    """The two attributes that a pair is made of."""
+    """The two attributes that an interaction is made of."""
     ordered: bool = False
     """Whether the values have an order of their own, in which they are."""
 
@@ -101,7 +101,7 @@ class FeatureSchema:
     @property
     def is_coded(self) -> bool:
         """Whether the attribute has codes rather than a density."""
-        return self.kind in ("categorical", "binned", "pair")
+        return self.kind in ("categorical", "binned", "interaction")
 
     @cached_property
     def n_values(self) -> int:
@@ -141,14 +141,14 @@ class FeatureSchema:
 
     @property
     def both_known(self) -> NDArray[np.bool_]:
-        """Whether both sides of a pair are known, by code: shape (n_codes,)."""
+        """Whether both sides of an interaction are known, by code: shape (n_codes,)."""
         known = [np.arange(side.n_groups) > 0 for side in self.sides]
         return np.logical_and.outer(*known).ravel()
 
     def describe(self, code: int) -> str:
         """Name a code for a reader: a value, an interval, or missing.
 
-        A code of a pair is named by its schema, which has the sides.
+        A code of an interaction is named by its schema, which has the sides.
         """
         assert not self.sides
         if code == 0:
@@ -186,7 +186,7 @@ class FeatureSchema:
 
 @dataclass(frozen=True)
 class TableSchema:
-    """The attributes of a table in order, decided once at fit; pairs come last."""
+    """The attributes of a table in order, learned by fit; interactions come last."""
 
     features: tuple[FeatureSchema, ...]
 
@@ -198,15 +198,15 @@ class TableSchema:
     def columns(self) -> list[int]:
         """Column of the table that each attribute reads.
 
-        A pair has a column of its own, after those of the table.
+        An interaction has a column of its own, after those of the table.
         """
         real = [
             j if feature.column is None else feature.column
             for j, feature in enumerate(self.features)
             if not feature.sides
         ]
-        n_pairs = len(self.features) - len(real)
-        return [*real, *range(len(set(real)), len(set(real)) + n_pairs)]
+        n_interactions = len(self.features) - len(real)
+        return [*real, *range(len(set(real)), len(set(real)) + n_interactions)]
 
     @cached_property
     def left_out(self) -> list[int]:
@@ -215,49 +215,51 @@ class TableSchema:
         return [column for column, feature in views if feature.left_out]
 
     @cached_property
-    def is_pair(self) -> NDArray[np.bool_]:
-        """Whether each attribute is a pair of others, shape (d,)."""
+    def is_interaction(self) -> NDArray[np.bool_]:
+        """Whether each attribute is an interaction of others, shape (d,)."""
         return np.array([bool(f.sides) for f in self.features], dtype=bool)
 
     @cached_property
     def n_columns(self) -> int:
-        """How many columns the table has; pairs are not among them."""
+        """How many columns the table has; interactions are not among them."""
         return len({*self.columns[: self.n_plain]})
 
     @cached_property
     def n_plain(self) -> int:
-        """How many attributes read columns; the others, which follow, are pairs."""
+        """How many attributes read columns; those that follow are interactions."""
         return sum(not feature.sides for feature in self.features)
 
     @cached_property
-    def without_pairs(self) -> TableSchema:
+    def without_interactions(self) -> TableSchema:
         """The attributes that read columns."""
         if self.n_plain == len(self):
             return self
         return TableSchema(tuple(f for f in self.features if not f.sides))
 
     def parents(self) -> list[int]:
-        """Return the attribute before each in the pairs, -1 for none."""
+        """Return the attribute before each in the interactions, -1 for none."""
         parents = [-1] * self.n_plain
-        for pair in self.features[self.n_plain :]:
-            parent, child = pair.sides
+        for interaction in self.features[self.n_plain :]:
+            parent, child = interaction.sides
             parents[child.feature] = parent.feature
         return parents
 
-    def with_pairs(self, pairs: Iterable[tuple[Side, Side]]) -> TableSchema:
-        """Append pairs of attributes."""
+    def with_interactions(
+        self, interactions: Iterable[tuple[Side, Side]]
+    ) -> TableSchema:
+        """Append interactions of attributes."""
         features = list(self.features)
-        for sides in pairs:
+        for sides in interactions:
             for side in sides:
                 feature = self.features[side.feature]
                 if len(side.groups) != feature.n_codes or feature.sides:
                     raise ValueError("A side needs a group for each code of its own.")
-            features.append(FeatureSchema(None, "pair", "nothing", sides=sides))
+            features.append(FeatureSchema(None, "interaction", "nothing", sides=sides))
         return TableSchema(tuple(features))
 
     @cached_property
     def by_column(self) -> list[list[FeatureSchema]]:
-        """The attributes that read each column, its views; pairs are not among them."""
+        """The attributes that read each column, its views, without interactions."""
         views: list[list[FeatureSchema]] = [[] for _ in range(self.n_columns)]
         for column, feature in zip(self.columns, self.features, strict=True):
             if not feature.sides:
@@ -332,7 +334,7 @@ class TableSchema:
         """Name every attribute, by position where the table has no names.
 
         The second and later views of a column say which they are, and so do the second
-        and later pairs of the same columns.
+        and later interactions of the same columns.
         """
         bins: dict[int, int] = {}
         labels: list[str] = []
@@ -351,21 +353,21 @@ class TableSchema:
         return labels
 
     def _column_name(self, j: int) -> str:
-        """Name the column of an attribute, or the two of a pair."""
+        """Name the column of an attribute, or the two of an interaction."""
         feature = self.features[j]
         if feature.sides:
             return " × ".join(self._column_name(side.feature) for side in feature.sides)
         return feature.name if feature.name is not None else f"x{self.columns[j]}"
 
     def describe(self, j: int, code: int) -> str:
-        """Name a code of an attribute for a reader; of a pair, both sides of it.
+        """Name a code of an attribute for a reader; of an interaction, both sides.
 
         Examples
         --------
         >>> colour = FeatureSchema("colour", "categorical", "text", ("blue", "red"))
         >>> size = FeatureSchema("size", "binned", "numbers", edges=(1.0, 3.0))
         >>> sides = Side(1, (0, 1, 1, 2)), Side(0, (0, 1, 2))
-        >>> schema = TableSchema((colour, size)).with_pairs([sides])
+        >>> schema = TableSchema((colour, size)).with_interactions([sides])
         >>> schema.describe(2, 5)
         '≤ 3 & red'
         """

@@ -71,7 +71,9 @@ class LogProbs:
     def centers(self) -> Floats:
         """What shared weights of a hierarchy are drawn to, the overall one being 1."""
         schema = self.schema
-        is_own = np.array(schema.is_first_view) & ~schema.is_linear & ~schema.is_pair
+        is_own = (
+            np.array(schema.is_first_view) & ~schema.is_linear & ~schema.is_interaction
+        )
         if self.basis.n_bins:  # a curve has a trend instead
             is_own &= ~schema.is_coarser
         return is_own.astype(np.float64)
@@ -163,7 +165,7 @@ class Weighting(DeclaredPart):
 
     @property
     def joined_columns(self) -> Any:
-        """Pairs of columns, by name or position, that become attributes."""
+        """Interactions, by name or position, that become attributes."""
         return ()
 
     def size(self, evidence: LogProbs) -> int:

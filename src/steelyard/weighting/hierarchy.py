@@ -77,7 +77,7 @@ class HierarchicalWeighting(Weighting):
     @property
     def joined_columns(self) -> Any:
         """Interactions, which become further attributes."""
-        return self.pairs or ()
+        return self.interactions or ()
 
     shared: float = setting(
         default=2.5, allowed=number(0.0), about=r"Strength :math:`\lambda_w`."
@@ -88,21 +88,21 @@ class HierarchicalWeighting(Weighting):
     by_value: float = setting(
         default=2.5, allowed=number(0.0), about=r"Strength :math:`\lambda_U`."
     )
-    by_pair: float = setting(
+    by_interaction: float = setting(
         default=2.5,
         allowed=number(0.0),
-        about=r"Strength :math:`\lambda_P` of pairs.",
+        about=r"Strength :math:`\lambda_P` of interactions.",
         kw_only=True,
     )
     intercept: float = setting(
         default=0.5, allowed=number(0.0), about=r"Strength :math:`\lambda_b`."
     )
-    pairs: Any = setting(
+    interactions: Any = setting(
         default=None,
         allowed=(NONE | listed(listed(COLUMN, 2))).called(
             "None or a list of pairs of columns"
         ),
-        about="Pairs of columns with effects of their own.",
+        about="Interactions with effects of their own.",
     )
     overall: float = setting(
         default=0.5,
@@ -150,7 +150,9 @@ class HierarchicalWeighting(Weighting):
             schema.n_categories / _MAX_PLAIN_CATEGORIES, 1.0
         )
         held = np.where(schema.is_coarser, self.intervals, 1.0)
-        of_value = np.where(schema.is_pair, self.by_pair, held * of_value)[owners]
+        of_value = np.where(
+            schema.is_interaction, self.by_interaction, held * of_value
+        )[owners]
         strength = np.concatenate(
             [
                 np.full(k, self.intercept),
@@ -188,7 +190,9 @@ class HierarchicalWeighting(Weighting):
             weights[first + d * k :].reshape(-1, k),
         )
 
-    def with_pairs(self, weights: Floats, before: LogProbs, after: LogProbs) -> Floats:
+    def with_interactions(
+        self, weights: Floats, before: LogProbs, after: LogProbs
+    ) -> Floats:
         """Return the same weights with zeros for interactions that were added."""
         level, d, k = self.levels(weights, before), after.n_features, after.n_classes
         shared, by_class = np.zeros(d), np.zeros((d, k))
@@ -293,7 +297,7 @@ def base_shares(model: NBModel, counts: Counts, log_prior: Floats) -> Floats | N
     schema = model.schema
     observed = np.ones(schema.n_codes, dtype=bool)
     observed[schema.first_codes] = False
-    for j in np.flatnonzero(schema.is_pair).tolist():
+    for j in np.flatnonzero(schema.is_interaction).tolist():
         # An interaction is observed if both its sides are.
         observed[schema.offsets[j] : schema.offsets[j + 1]] = schema.features[
             j

@@ -32,9 +32,9 @@ def test_selectors_of_scikit_learn_find_the_columns_that_tell(clf):
     assert RFE(clf, n_features_to_select=2).fit(X, y).support_.tolist() == [0, 1, 1]
 
 
-def test_importances_are_those_of_the_explanation_with_pairs_split():
+def test_importances_are_those_of_the_explanation_with_interactions_split():
     X, y = table()
-    clf = sy.ShrinkageNB(strength=(2.5, 10.0, 2.5), pairs=[("a", "b")]).fit(X, y)
+    clf = sy.ShrinkageNB(strength=(2.5, 10.0, 2.5), interactions=[("a", "b")]).fit(X, y)
     whole = clf.explain_global().importance
     half = whole[3] / 2.0
     expected = [whole[0] + half, whole[1] + half, whole[2]]

@@ -331,9 +331,9 @@ def test_a_file_with_tables_that_cannot_be_is_refused(change, complaint):
         estimator_from(content)
 
 
-def test_a_file_with_other_parents_than_its_pairs_is_refused():
+def test_a_file_with_other_parents_than_its_interactions_is_refused():
     X, _, y = a_table()
     content = json.loads(json.dumps(content_of(sy.TreeAugmentedNB().fit(X, y))))
     content["fitted"]["parents_"][3] = -1
-    with pytest.raises(InvalidContentError, match="parents in the pairs"):
+    with pytest.raises(InvalidContentError, match="parents in the interactions"):
         estimator_from(content)

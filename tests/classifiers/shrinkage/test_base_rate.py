@@ -33,7 +33,7 @@ def unknown(X):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("settings", [{}, {"pairs": [("size", "kind")]}])
+@pytest.mark.parametrize("settings", [{}, {"interactions": [("size", "kind")]}])
 def test_with_nothing_known_the_answer_is_the_base_rate(n_classes, settings):
     X, y = table(n_classes)
     clf = sy.ShrinkageNB(strength=STRENGTH, **settings).fit(X, y)

@@ -14,7 +14,7 @@ from steelyard.fitting.default.strengths import _average
 
 
 def test_strengths_are_a_mean_of_those_that_are_about_as_good_as_the_best(mixed):
-    clf = ShrinkageNB(pairs=None).fit(*mixed)
+    clf = ShrinkageNB(interactions=None).fit(*mixed)
     *compared, last = clf.strength_path_
     assert 2 <= len(compared) <= len(GRID) + 1
     names = ("shared", "by_class", "by_value")
@@ -219,7 +219,7 @@ def test_folds_can_be_given_as_positions_of_rows(mixed):
     X, y = mixed
     rows = np.arange(len(y))
     cv = [(rows[rows % 4 != k], rows[rows % 4 == k]) for k in range(4)]
-    clf = ShrinkageNB(cv=cv, pairs=None).fit(X, y)
+    clf = ShrinkageNB(cv=cv, interactions=None).fit(X, y)
     assert 2 <= len(clf.strength_path_) <= len(GRID)
     # Rows of weight zero keep their positions.
     u = np.ones(len(y))

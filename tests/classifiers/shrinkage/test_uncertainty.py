@@ -180,7 +180,7 @@ def test_rows_that_outweigh_the_prior_a_million_times_leave_narrow_intervals():
     # In single precision the system of such weights was not positive definite.
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 10, (300, 8)).astype(str), rng.random(300) < 0.4
-    clf = sy.ShrinkageNB(pairs=None, grid=[(0.5, 1.0, 0.15)], random_state=0)
+    clf = sy.ShrinkageNB(interactions=None, grid=[(0.5, 1.0, 0.15)], random_state=0)
     clf.fit(X, y, sample_weight=np.full(300, 1e6))
     low, high = clf.predict_interval(X)[:, 1].T
     assert np.all((low < high) & (high - low < 0.01))
@@ -213,7 +213,7 @@ def test_copies_of_a_column_do_not_add_up_to_wide_intervals(odds_table):
     X, y = X[:300], y[:300]
     widths = []
     for table in (X, np.column_stack([*[X[:, :1]] * 8, X[:, 1:]])):
-        clf = ShrinkageNB(strength=(10.0, 40.0, 10.0), pairs=None).fit(table, y)
+        clf = ShrinkageNB(strength=(10.0, 40.0, 10.0), interactions=None).fit(table, y)
         widths.append(np.diff(clf.predict_interval(table)[:, 1]).mean())
     # Eight times the effects, as far as strengths know.
     assert widths[1] < 1.5 * widths[0]
@@ -287,7 +287,9 @@ def test_ends_of_long_tailed_numbers_are_covered_where_curves_are_level():
     X = np.exp(random.normal(size=(3_000, 2)))
     odds = 0.8 * np.log(X[:, 0])
     y = random.random(3_000) < expit(odds)
-    clf = ShrinkageNB(strength=(20.0, 80.0, 20.0), pairs=None).fit(X[:1_000], y[:1_000])
+    clf = ShrinkageNB(strength=(20.0, 80.0, 20.0), interactions=None).fit(
+        X[:1_000], y[:1_000]
+    )
     low, high = clf.predict_interval(X)[:, 1].T
     small = X[:, 0] < np.quantile(X[:, 0], 0.03)
     covers = (low <= expit(odds)) & (expit(odds) <= high)

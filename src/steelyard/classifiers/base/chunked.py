@@ -20,7 +20,7 @@ from steelyard.fitting.recipe import Recipe
 from steelyard.io import as_source
 from steelyard.model.streamed import encode_source, read_source
 from steelyard.model.training import TrainingSet, encode_table
-from steelyard.proba.counts import Counts, with_pairs_of
+from steelyard.proba.counts import Counts, with_interactions_of
 from steelyard.table.frames import Table, refuse_late_dates
 from steelyard.table.labels import (
     check_two_classes,
@@ -272,9 +272,12 @@ class TakesChunks(StandardNB):
     ) -> TrainingSet:
         """Encode a chunk, in a schema that has its new values as well."""
         encoder = copy(self.encoder_)
-        pairs, encoder.schema_ = encoder.schema_, encoder.schema_.without_pairs
+        interactions, encoder.schema_ = (
+            encoder.schema_,
+            encoder.schema_.without_interactions,
+        )
         codes = encoder.grow(table)
-        schema = with_pairs_of(pairs, encoder.schema_)
+        schema = with_interactions_of(interactions, encoder.schema_)
         places, k = class_places(self.classes_, classes), len(classes)
         earlier, factors = self.counts_.in_schema(schema).in_classes(places, k), None
         if keeps != 1.0:
@@ -292,9 +295,9 @@ class TakesChunks(StandardNB):
             reading=self.training_.reading,
             column_labels=self.training_.labels,
         )
-        if schema.is_pair.any():
+        if schema.is_interaction.any():
             sides = [f.sides for f in schema.features if f.sides]
-            chunk = chunk.with_pairs((a, b) for a, b in sides)
+            chunk = chunk.with_interactions((a, b) for a, b in sides)
         return replace(chunk, earlier=earlier)
 
 

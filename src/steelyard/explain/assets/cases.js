@@ -3,7 +3,7 @@
 const cases = (() => {
   const { byId, data, option, setParts, signed, t, textOf, texts } = controls;
   const { attributes, classes, model } = data;
-  const columns = data.order.filter((j) => attributes[j].kind !== "pair");
+  const columns = data.order.filter((j) => attributes[j].kind !== "interaction");
   let rows = (data.rows && data.rows.cells) || [], names = null, raw = null, put = null, current = null, pinCase = null;
 
   // The middle of every number, the commonest of every category.
@@ -50,7 +50,7 @@ const cases = (() => {
     return Number.isFinite(x) ? x : null;
   }
 
-  const called = (cell) => attributes.findIndex((own) => own.kind !== "pair" && [own.name, own.title].includes(cell.trim()));
+  const called = (cell) => attributes.findIndex((own) => own.kind !== "interaction" && [own.name, own.title].includes(cell.trim()));
 
   // The text from the line of names on: titles stand above it.
   const MOST_TITLES = 50;
@@ -73,7 +73,7 @@ const cases = (() => {
     if (!hasNames && lines[0].length < columns.length) {
       return t("Without names of columns a row needs {n} cells, in the order of the table. It has {m}.", { n: columns.length, m: lines[0].length });
     }
-    const of = hasNames ? places : lines[0].map((_, k) => (k < attributes.length && attributes[k].kind !== "pair" ? k : -1));
+    const of = hasNames ? places : lines[0].map((_, k) => (k < attributes.length && attributes[k].kind !== "interaction" ? k : -1));
     raw = hasNames ? lines.slice(1) : lines;
     names = hasNames ? lines[0] : of.map((j, k) => (j < 0 ? `x${k}` : attributes[j].name));
     rows = raw.map((cells) => {
@@ -109,7 +109,7 @@ const cases = (() => {
   function answered() {
     const header = [...names, "prediction", ...classes.map((name) => `p(${name})`), "reason 1", "reason 2", "reason 3"];
     const lines = rows.map((row, k) => {
-      // As in Python: for the most probable class, of missing cells and of pairs too.
+      // As in Python: for the most probable class, of missing cells and of interactions too.
       const p = scoring.posterior(model, row), { first, amounts } = scoring.reasons(model, row, attributes.length);
       const best = amounts.map((amount, j) => ({ amount, j })).filter(({ amount }) => amount)
         .sort((a, b) => Math.abs(b.amount) - Math.abs(a.amount)).slice(0, 3);
@@ -151,7 +151,7 @@ const cases = (() => {
   function valuesIn(text) {
     const link = new URLSearchParams(text);
     return attributes.map((own) => {
-      const cell = own.kind === "pair" ? null : link.get(own.name);
+      const cell = own.kind === "interaction" ? null : link.get(own.name);
       if (cell === null || cell.trim() === "") return null;
       const at = own.kind === "category" ? own.labels.indexOf(cell) : -1, x = Number(cell);
       return own.kind === "category" ? (at < 0 ? null : own.values[at]) : Number.isFinite(x) ? x : null;

@@ -120,7 +120,7 @@ const changes = (() => {
 
   // The fewest changes after which a class wins, or its probability is over or under one.
   function find({ model, attributes, order }, values, goal, fixed) {
-    const free = order.filter((j) => attributes[j].kind !== "pair" && !fixed.has(j)).sort((a, b) => a - b);
+    const free = order.filter((j) => attributes[j].kind !== "interaction" && !fixed.has(j)).sort((a, b) => a - b);
     const steps = new Map(free.map((j) => [j, attributes[j].tries ? stepsOf(attributes[j], values[j]) : null]));
     const candidates = new Map(free.map((j) => [j, candidatesOf(attributes[j], j, values[j], steps.get(j))]));
     const winner = scoring.winner(model, values), before = scoring.posterior(model, values);

@@ -167,8 +167,8 @@ const controls = (() => {
     return { controls: shown, show, paint: isFlat ? undefined : paint, flip: isFlat ? undefined : flip };
   }
 
-  // A pair has no control: a map shows what its two columns say together.
-  function pair(own, j, values, set, attributes) {
+  // An interaction has no control: a map shows what its two columns say together.
+  function interaction(own, j, values, set, attributes) {
     const [a, b] = own.sides.map((side) => side.n_groups - 1);
     const code = (row, column) => row * (b + 1) + column;
     const empty = new Set(own.empty || []), cells = [];
@@ -205,6 +205,6 @@ const controls = (() => {
     return { controls: [map, element("span", { className: "legend" }, axes, text)], show, paint, text: () => own.labels[code(...groups())] };
   }
 
-  return { bars, button, byId, children, curveOf, data, drawn, element, endsOf, fixed, make: { category, number, pair }, option, percent, put, setParts,
+  return { bars, button, byId, children, curveOf, data, drawn, element, endsOf, fixed, make: { category, number, interaction }, option, percent, put, setParts,
     short, shownOf, signed, t, textOf, texts };
 })();

@@ -81,12 +81,12 @@ const editing = (() => {
   }
 
   function apply(edit) {
-    const name = edit.column ?? edit.pair.join(" × "), j = attributes.findIndex((own) => own.name === name);
+    const name = edit.column ?? edit.interaction.join(" × "), j = attributes.findIndex((own) => own.name === name);
     if (edit.remove || "scale" in edit) {
       const factor = edit.remove ? 0 : edit.scale, times = (row) => row.map((x) => x * factor);
       for (const term of termsOf(j)) {
         if (term.kind === "density") term.weight = times(term.weight);
-        else if (term.kind === "pair") term.rows = term.rows.map((line) => line.map(times));
+        else if (term.kind === "interaction") term.rows = term.rows.map((line) => line.map(times));
         else [term.rows, term.missing] = [term.rows.map(times), times(term.missing)];
       }
       const centre = scoring.meanOf(model, j);
@@ -152,7 +152,7 @@ const editing = (() => {
     const [action] = ["set", "flatten", "interpolate", "monotone", "merge", "remove", "scale"].filter((key) => key in edit);
     const where = edit.values ? edit.values.join(", ") : "from" in edit || "to" in edit ? `${edit.from ?? "…"} – ${edit.to ?? "…"}` : "";
     const how = action === "set" ? ` ${signed(edit.set)}` : action === "monotone" ? ` ${t(edit.monotone)}` : action === "scale" ? ` ${edit.scale}` : "";
-    return `${edit.column ?? edit.pair.join(" × ")} ${where}: ${t(action)}${how}`;
+    return `${edit.column ?? edit.interaction.join(" × ")} ${where}: ${t(action)}${how}`;
   };
   function show() {
     list.replaceChildren(...edits.map((edit) => element("li", { textContent: inWords(edit) })));

@@ -5,8 +5,8 @@
   const values = attributes.map(() => null), nothing = [...values];
   const parts = scoring.leaves(model).map((leaf, k) => ({ leaf, name: data.parts[k] || t("the model") }));
   const two = classes.length === 2, many = classes.length > 6;
-  const isPair = (j) => attributes[j].kind === "pair";
-  const columns = order.filter((j) => !isPair(j));
+  const isInteraction = (j) => attributes[j].kind === "interaction";
+  const columns = order.filter((j) => !isInteraction(j));
   const state = { pinned: null, locked: new Set(), isAll: false, isEvery: false, shown: 0, probabilities: [], sayings: [], evidence: [] };
   const set = (j, value) => { values[j] = value; update(); };
 
@@ -35,9 +35,9 @@
 
   // ------------------------------------------------------------------ the attributes
 
-  // Pairs have nothing to set: each follows the first of its columns.
+  // Interactions have nothing to set: each follows the first of its columns.
   function inOrder() {
-    const rest = new Set(order.filter(isPair)), placed = [];
+    const rest = new Set(order.filter(isInteraction)), placed = [];
     for (const j of columns) {
       placed.push(j);
       for (const k of rest) if (attributes[k].sides.some((side) => side.column === j)) { placed.push(k); rest.delete(k); }
@@ -46,11 +46,11 @@
   }
   // Long names break after underscores.
   const broken = (text) => text.split(/(?<=_)/).flatMap((part, k) => (k ? [element("wbr"), part] : [part]));
-  // Many pairs are shown with their columns alone.
-  const placed = inOrder(), isFolded = placed.filter(isPair).length > 4, pairsOf = new Map();
+  // Many interactions are shown with their columns alone.
+  const placed = inOrder(), isFolded = placed.filter(isInteraction).length > 4, interactionsOf = new Map();
   placed.reduce((column, j) => {
-    if (isPair(j)) pairsOf.set(column, [...(pairsOf.get(column) || []), j]);
-    return isPair(j) ? column : j;
+    if (isInteraction(j)) interactionsOf.set(column, [...(interactionsOf.get(column) || []), j]);
+    return isInteraction(j) ? column : j;
   }, null);
   const rows = placed.map((j) => {
     const own = attributes[j], made = make[own.kind](own, j, values, set, attributes);
@@ -64,7 +64,7 @@
       if (own.date) controls.setParts(own, NaN, values, attributes);
       set(j, null);
     }, { className: "clear", id: `clear-${j}`, ariaLabel: t("{name}: set to unknown", { name: own.title }) });
-    if (isPair(j)) clear.hidden = true;
+    if (isInteraction(j)) clear.hidden = true;
     const field = element("div", { id: `attribute-${j}`, role: "group", "aria-labelledby": `name-${j}` },
       element("span", { className: "title" }, name, mark), ...made.controls, clear, number, detail);
     const row = { j, ...made, number, field, mark, detail, clear, name, reason: reasonOf(own.title) };
@@ -72,10 +72,10 @@
       detail.hidden = !detail.hidden;
       name.setAttribute("aria-expanded", String(!detail.hidden));
       field.classList.toggle("open", !detail.hidden);
-      if (isFolded) for (const k of pairsOf.get(j) || []) byId(`attribute-${k}`).hidden = detail.hidden;
+      if (isFolded) for (const k of interactionsOf.get(j) || []) byId(`attribute-${k}`).hidden = detail.hidden;
       showDetail(row);
     });
-    field.hidden = isFolded && isPair(j);
+    field.hidden = isFolded && isInteraction(j);
     return row;
   });
   const groups = [...new Set(rows.map(({ j }) => attributes[j].group || ""))];
@@ -100,7 +100,7 @@
   const shapeOf = ({ shape: [kind, of] }) => (of === undefined ? t(kind) : `${t(kind)} ${t("for {name}", { name: of })}`);
   // What an attribute says all along, with axes: in shares how the answer would go.
   function showDetail({ j, detail }) {
-    if (detail.hidden || isPair(j)) return;
+    if (detail.hidden || isInteraction(j)) return;
     const own = attributes[j], said = state.sayings[j], about = [];
     if (own.description) about.push(element("p", { className: "hint", textContent: own.description }));
     if (own.shape) about.push(element("p", { className: "hint", textContent: t("{shape}, by constraint", { shape: shapeOf(own) }) }));
@@ -179,7 +179,7 @@
   // All that an attribute can say: a table of its values or groups, a curve along its numbers.
   function possible(j, terms, leaf, first, second) {
     const own = attributes[j], evidence = (row) => evidenceFor(row, leaf, first, second);
-    if (own.kind === "pair") {
+    if (own.kind === "interaction") {
       const mean = evidence(scoring.meanOf(leaf, j));
       const table = terms.length ? terms[0].rows.flat().map((row) => evidence(row) - mean) : own.labels.map(() => 0);
       return { table, all: table };
@@ -256,10 +256,10 @@
     const scores = scoring.baseOf(leaf).map((score, c) => means.reduce((sum, mean) => sum + mean[c], score));
     const chance = (sums) => scoring.softmax(sums.map((s) => s * leaf.scale))[first];
     const whole = scores.map((score, c) => told.reduce((sum, row) => sum + row[c], score)), p = chance(whole);
-    const isOpen = (j, cells = values) => (isPair(j) ? attributes[j].sides.some((side) => cells[side.column] === null) : cells[j] === null);
+    const isOpen = (j, cells = values) => (isInteraction(j) ? attributes[j].sides.some((side) => cells[side.column] === null) : cells[j] === null);
     for (const row of rows) {
       const amount = amounts[row.j], isUnknown = isOpen(row.j);
-      const now = isPair(row.j) ? attributes[row.j].sides.map((side) => values[side.column]).join() : values[row.j];
+      const now = isInteraction(row.j) ? attributes[row.j].sides.map((side) => values[side.column]).join() : values[row.j];
       if (row.last !== now) row.show();
       row.last = now;
       put(row.number, "textContent", Math.abs(amount) < 0.005 ? "—" : isShare() ? say(amount, chance(whole.map((s, c) => s - told[row.j][c])), p) : say(amount));
@@ -287,11 +287,11 @@
   // The known values by falling size; what is not known is one line: it counts as well.
   function ofCase(told, amounts, isOpen) {
     const said = rows.filter((row) => Math.abs(amounts[row.j]) > 1e-12), open = said.filter((row) => isOpen(row.j));
-    const nOpen = open.filter((row) => !isPair(row.j)).length;
+    const nOpen = open.filter((row) => !isInteraction(row.j)).length;
     unknown.value.textContent = nOpen === 1 ? t("1 value not known") : t("{n} values not known", { n: nOpen });
     const sum = (c) => open.reduce((total, row) => total + told[row.j][c], 0);
     const made = said.filter((row) => !isOpen(row.j)).map((row) => {
-      row.reason.value.textContent = isPair(row.j) ? `: ${row.text()}` : ` = ${textOf(attributes[row.j], values[row.j])}`;
+      row.reason.value.textContent = isInteraction(row.j) ? `: ${row.text()}` : ` = ${textOf(attributes[row.j], values[row.j])}`;
       return { reason: row.reason, of: told[row.j], amount: amounts[row.j] };
     });
     return { taken: [], fixed: open.length ? [{ reason: unknown, of: told[0].map((_, c) => sum(c)) }] : [], made };
@@ -301,7 +301,7 @@
   function differences(told, before, evidence) {
     const made = rows.map((row) => {
       const of = told[row.j].map((amount, c) => amount - before[row.j][c]), own = attributes[row.j];
-      row.reason.value.textContent = isPair(row.j) ? `: ${row.text()}` : `: ${textOf(own, state.pinned[row.j])} → ${textOf(own, values[row.j])}`;
+      row.reason.value.textContent = isInteraction(row.j) ? `: ${row.text()}` : `: ${textOf(own, state.pinned[row.j])} → ${textOf(own, values[row.j])}`;
       return { reason: row.reason, of, amount: evidence(of) };
     });
     return { taken: before, fixed: [], made: made.filter(({ amount }) => Math.abs(amount) > 1e-12) };
@@ -391,7 +391,7 @@
     const found = drawing ? spread.expected(drawing, values, shown).filter(({ j, change }) => columns.includes(j) && change > 5e-4) : [];
     for (const { j, mark, field } of rows) {
       const at = found.length > 0 && found[0].j === j;
-      const notes = [at && t("ask next"), attributes[j].shape && shapeOf(attributes[j]), attributes[j].edited && t("edited"), isFolded && pairsOf.has(j) && t("+ {n} pairs", { n: pairsOf.get(j).length })];
+      const notes = [at && t("ask next"), attributes[j].shape && shapeOf(attributes[j]), attributes[j].edited && t("edited"), isFolded && interactionsOf.has(j) && t("+ {n} interactions", { n: interactionsOf.get(j).length })];
       mark.textContent = notes.filter(Boolean).join(", ");
       mark.className = at ? "mark asked" : "mark";
       field.dataset.next = String(at);
@@ -488,7 +488,7 @@
     const wanted = byId("find").value.toLowerCase();
     let n = 0;
     for (const { j, field } of rows) {
-      field.hidden = (isFolded && isPair(j) && !wanted) || !`${attributes[j].title} ${attributes[j].name} ${attributes[j].group || ""}`.toLowerCase().includes(wanted);
+      field.hidden = (isFolded && isInteraction(j) && !wanted) || !`${attributes[j].title} ${attributes[j].name} ${attributes[j].group || ""}`.toLowerCase().includes(wanted);
       n += Number(!field.hidden);
     }
     for (const heading of document.querySelectorAll("#attributes h3")) heading.hidden = Boolean(wanted);

@@ -8,9 +8,9 @@ const sureness = (() => {
   const bytes = Uint8Array.from(atob(own.variances), (letter) => letter.charCodeAt(0));
   const view = new DataView(bytes.buffer), variances = Float32Array.from({ length: bytes.length / 4 }, (_, k) => view.getFloat32(4 * k, true));
 
-  function codeOf({ column, edges, missing, pair }, values) {
-    if (pair !== undefined) {
-      const { sides } = data.attributes[pair], [a, b] = sides.map((side) => scoring.groupOf(side, values[side.column]));
+  function codeOf({ column, edges, missing, interaction }, values) {
+    if (interaction !== undefined) {
+      const { sides } = data.attributes[interaction], [a, b] = sides.map((side) => scoring.groupOf(side, values[side.column]));
       return a * sides[1].n_groups + b;
     }
     if (values[column] === null) return missing;

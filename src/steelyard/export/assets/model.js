@@ -1,7 +1,7 @@
 // @@ABOUT@@ Rows are objects from column names to cells: text, numbers, booleans;
 // null, undefined, NaN and what is left out are missing; dates are ISO text. score(row) has the probability of
 // every class by name, posterior(row) in order, predict(row) the most probable class,
-// contributions(row) what every column or pair adds to each class of the average training
+// contributions(row) what every column or interaction adds to each class of the average training
 // row, if the model is one sum.
 const model = (() => {
 @@SCORING@@

@@ -55,7 +55,7 @@ const scoring = (() => {
     return low;
   }
 
-  // The group of a cell of one side of a pair, 0 for a value never seen.
+  // The group of a cell of one side of an interaction, 0 for a value never seen.
   function groupOf(side, cell) {
     if (isMissing(cell)) return side.missing;
     if (side.values.length) {
@@ -89,7 +89,7 @@ const scoring = (() => {
 
   // What one term adds to each class, null for nothing.
   function amounts(term, cells) {
-    if (term.kind === "pair") {
+    if (term.kind === "interaction") {
       const [a, b] = term.sides.map((side) => groupOf(side, cells[side.column]));
       return term.rows[a][b];
     }
@@ -106,12 +106,12 @@ const scoring = (() => {
     return typeof cell === "string" ? null : term.rows[intervalOf(term.edges, Number(cell))];
   }
 
-  const attributeOf = (term) => (term.kind === "pair" ? term.attribute : term.column);
+  const attributeOf = (term) => (term.kind === "interaction" ? term.attribute : term.column);
 
   // What an attribute adds to each class on average over the training rows.
   const meanOf = (leaf, j) => leaf.centre[j] || new Array(leaf.base.length).fill(0);
 
-  // What every attribute, column or pair, adds to each class of one sum, from there on.
+  // What every attribute, column or interaction, adds to each class of one sum, from there on.
   function contributions(leaf, cells, nAttributes) {
     const rows = Array.from({ length: nAttributes }, (_, j) => meanOf(leaf, j).map((mean) => 0 - mean));
     for (const term of leaf.terms) {
@@ -190,7 +190,7 @@ const scoring = (() => {
   // The logs of the posterior but for a constant, and the posterior, as functions of the
   // cell of one column: only its own terms are added up again.
   function along(model, cells, j) {
-    const reads = (term) => (term.kind === "pair" ? term.sides.some((side) => side.column === j) : term.column === j);
+    const reads = (term) => (term.kind === "interaction" ? term.sides.some((side) => side.column === j) : term.column === j);
     const own = new Map(leaves(model).map((leaf) => {
       const rest = leaf.terms.filter((term) => !reads(term));
       return [leaf, { terms: leaf.terms.filter(reads), scores: added(baseOf(leaf), rest, cells) }];

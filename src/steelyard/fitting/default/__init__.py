@@ -16,7 +16,7 @@ In the order of reading:
 - `steelyard.weighting.hierarchy`: the levels of weights and their penalty;
 - ``folds``: assignment of rows to folds, and log-loss of held-out rows;
 - ``strengths``: search for the regularisation strengths, then the interactions;
-- ``interactions``: score test that ranks pairs of columns; fits that are compared;
+- ``interactions``: score test that ranks interactions; fits that are compared;
 - ``preconditioner``: scaling of the weights for the solver;
 - ``uncertainty``: posterior variance of the log-odds of each class;
 - ``continuation``: ``partial_fit`` from a reservoir of rows;

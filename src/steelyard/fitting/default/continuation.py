@@ -358,7 +358,7 @@ def _appended(column: TableColumn, more: TableColumn) -> TableColumn:
 def _views(schema: TableSchema) -> dict[tuple[Any, int], int]:
     """Return the position of each attribute by its column and its number there."""
     names, seen, views = schema.names, dict[Any, int](), {}
-    for j, feature in enumerate(schema.without_pairs.features):
+    for j, feature in enumerate(schema.without_interactions.features):
         column = schema.columns[j] if names is None else feature.name
         seen[column] = seen.get(column, -1) + 1
         views[column, seen[column]] = j

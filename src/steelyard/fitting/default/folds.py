@@ -338,7 +338,7 @@ def _with_numbers(training: TrainingSet) -> TrainingSet:
 def _inexact_columns(training: TrainingSet) -> list[int]:
     """Numeric columns, except if each has an attribute that keeps its numbers."""
     views = list(zip(training.schema.columns, training.schema.features, strict=True))
-    nominal = ("categorical", "pair")
+    nominal = ("categorical", "interaction")
     numeric = {column for column, view in views if view.kind not in nominal}
     exact = {c for c, view in views if view.kind in _EXACT_KINDS and view.fill is None}
     return [] if numeric <= exact else sorted(numeric)

@@ -1,7 +1,6 @@
 """Interactions of two columns: which are asked for, and a score test to rank them.
 
-`FoldFit` fits candidates, with or without interactions, to the rows of one fold. The
-setting and the fitted attribute are called `pairs`.
+`FoldFit` fits candidates, with or without interactions, to the rows of one fold.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from steelyard.fitting.default.folds import Fold
 from steelyard.fitting.problem import build_problem, weigh_rows
 from steelyard.fitting.recipe import Penalty, Recipe
 from steelyard.fitting.shapes import resolve_shapes
-from steelyard.kernels.pairs import score_pairs
+from steelyard.kernels.pairs import score_interactions
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
 from steelyard.solvers.lbfgs import RoughLBFGS
@@ -50,46 +49,49 @@ def coded_views(schema: TableSchema) -> dict[int, int]:
     """Map each column to its coded attribute, the last if it has several."""
     return {
         schema.columns[j]: j
-        for j in schema.without_pairs.coded.tolist()
+        for j in schema.without_interactions.coded.tolist()
         if schema.features[j].n_values > 1
     }
 
 
-def asked_pairs(setting: Any, schema: TableSchema) -> tuple[Any, set[int]]:
-    """Resolve the setting `pairs`, and the columns that are excluded.
+def asked_interactions(setting: Any, schema: TableSchema) -> tuple[Any, set[int]]:
+    """Resolve the setting `interactions`, and the columns that are excluded.
 
     The first is a list of interactions, a number, None or "auto".
     """
     if isinstance(setting, Mapping):
         named, names = setting.get("exclude", ()), schema.names
-        return "auto", set(column_positions(named, schema.n_columns, names, "pairs"))
+        return "auto", set(
+            column_positions(named, schema.n_columns, names, "interactions")
+        )
     is_listed = isinstance(setting, (list, tuple))
-    return listed_pairs(setting, schema) if is_listed else setting, set()
+    return listed_interactions(setting, schema) if is_listed else setting, set()
 
 
-def listed_pairs(pairs: Any, schema: TableSchema) -> list[ColumnPair]:
+def listed_interactions(interactions: Any, schema: TableSchema) -> list[ColumnPair]:
     """Resolve interactions by name or position, each of them once."""
-    flat = [column for pair in pairs for column in pair]
+    flat = [column for interaction in interactions for column in interaction]
     names, views = schema.names, coded_views(schema)
-    positions = list(column_positions(flat, schema.n_columns, names, "pairs"))
+    positions = list(column_positions(flat, schema.n_columns, names, "interactions"))
     for named, column in zip(flat, positions, strict=True):
         if column not in views:
             raise ParameterError(
-                f"`pairs` names column {named!r}, which has fewer than two categories "
-                "or bins. Leave it out, or give it bins in `numeric`."
+                f"`interactions` names column {named!r}, which has fewer than two "
+                "categories or bins. Leave it out, or give it bins in `numeric`."
             )
     distinct: dict[frozenset[int], ColumnPair] = {}
     for a, b in zip(positions[::2], positions[1::2], strict=True):
         if a == b:
             shown = a if names is None else names[a]
             raise ParameterError(
-                f"`pairs` joins column {shown!r} with itself. A pair needs two columns."
+                f"`interactions` joins column {shown!r} with itself. An interaction "
+                "needs two columns."
             )
         distinct.setdefault(frozenset((a, b)), (a, b))
     return list(distinct.values())
 
 
-def pair_records(
+def interaction_records(
     training: TrainingSet, model: NBModel, strength: float
 ) -> list[dict[str, Any]]:
     """Return columns, regularisation strength and importance of each interaction.
@@ -100,7 +102,7 @@ def pair_records(
     schema, counts = training.schema, training.given_counts
     k = len(model.classes)
     records = []
-    for j in np.flatnonzero(schema.is_pair):
+    for j in np.flatnonzero(schema.is_interaction):
         part = slice(schema.offsets[j], schema.offsets[j + 1])
         share = counts.by_code[part].sum(axis=1) / counts.total
         added = model.table[part] - share @ model.table[part]
@@ -117,7 +119,9 @@ def pair_records(
     return records
 
 
-def sides(training: TrainingSet, pairs: list[ColumnPair]) -> list[tuple[Side, Side]]:
+def sides(
+    training: TrainingSet, interactions: list[ColumnPair]
+) -> list[tuple[Side, Side]]:
     """Group both sides: numbers by about equal weight, rare categories as one."""
     views = coded_views(training.schema)
     by_code = training.given_counts.by_code.sum(axis=1)
@@ -138,18 +142,22 @@ def sides(training: TrainingSet, pairs: list[ColumnPair]) -> list[tuple[Side, Si
             cached[column] = Side(j, (0, *groups, *last))
         return cached[column]
 
-    return [(side(a), side(b)) for a, b in pairs]
+    return [(side(a), side(b)) for a, b in interactions]
 
 
-def joined(training: TrainingSet, pairs: list[ColumnPair]) -> TrainingSet:
+def joined(training: TrainingSet, interactions: list[ColumnPair]) -> TrainingSet:
     """Return the same rows with interactions as further attributes.
 
     If cut points are learned in each fold, a column may have none there; its
     interactions are left out.
     """
     views = coded_views(training.schema)
-    pairs = [(a, b) for a, b in pairs if a in views and b in views]
-    return training.with_pairs(sides(training, pairs)) if pairs else training
+    interactions = [(a, b) for a, b in interactions if a in views and b in views]
+    return (
+        training.with_interactions(sides(training, interactions))
+        if interactions
+        else training
+    )
 
 
 def _n_groups(training: TrainingSet) -> int:
@@ -187,28 +195,30 @@ class RankedInteractions:
 
 @dataclass(frozen=True)
 class InteractionScores:
-    """Scores of all pairs of columns: squared residuals in their cells."""
+    """Scores of all interactions: squared residuals in their cells."""
 
-    pairs: list[ColumnPair]
+    interactions: list[ColumnPair]
     scores: Floats
     """Shape (pairs, folds + 1): on all rows but those of each fold, and on all."""
 
     noise: Floats
-    """Standard deviation of the score without an interaction, (pairs,)"""
+    """Standard deviation of the score without an interaction, (interactions,)"""
 
     def of_folds(self, n_folds: int) -> InteractionScores:
         """Return the scores of the first folds, and those on all rows."""
         kept = [*range(n_folds), -1]
-        return InteractionScores(self.pairs, self.scores[:, kept], self.noise)
+        return InteractionScores(self.interactions, self.scores[:, kept], self.noise)
 
     def best(self, limit: int, multiple: float = 0.0) -> RankedInteractions:
-        """Return at most ``limit`` pairs with scores above a multiple of the noise."""
+        """Return at most ``limit`` with scores above a multiple of the noise."""
         ranked = [self._best(scores, limit, multiple) for scores in self.scores.T]
         return RankedInteractions(ranked[:-1], ranked[-1])
 
     def _best(self, scores: Floats, limit: int, multiple: float) -> list[ColumnPair]:
         order = np.argsort(-scores, kind="stable")[:limit]
-        return [self.pairs[k] for k in order if scores[k] > multiple * self.noise[k]]
+        return [
+            self.interactions[k] for k in order if scores[k] > multiple * self.noise[k]
+        ]
 
 
 def score_columns(
@@ -218,10 +228,10 @@ def score_columns(
     assignments: list[tuple[slice, Ints]],
     excluded: Collection[int] = (),
 ) -> InteractionScores:
-    r"""Score all pairs of columns by residuals of held-out rows.
+    r"""Score all interactions by residuals of held-out rows.
 
     With :math:`r = u ([y = c] - p_c)` and :math:`h = u\, p_c (1 - p_c)` of the rows,
-    shape (n, K), and G, H their sums in the cells of a pair, the score is
+    shape (n, K), and G, H their sums in the cells of an interaction, the score is
     :math:`\sum (G^2 - H) / (H + 1)`: the gain of a step against a ridge of one, less
     its expectation under noise. Each fold assignment, given as its rows and the ends of
     its folds, is scored separately; scores on all rows are averaged.
@@ -236,7 +246,7 @@ def score_columns(
         for rows, ends in assignments:
             scores = np.empty((len(columns) - k - 1, len(ends) + 1))
             own = np.ascontiguousarray(codes[k + 1 :, rows])
-            score_pairs(codes[k, rows], own, *others, left[rows], ends, scores)
+            score_interactions(codes[k, rows], own, *others, left[rows], ends, scores)
             by_assignment.append(scores)
         overall = np.mean([scores[:, -1:] for scores in by_assignment], axis=0)
         by_fold = [scores[:, :-1] for scores in by_assignment]
@@ -247,9 +257,9 @@ def score_columns(
     scores = np.concatenate([np.empty((0, n_folds + 1)), *parts])
     first, second = np.triu_indices(len(columns), 1)
     n_cells = residual.shape[1] * sizes[first] * sizes[second]
-    pairs = list(combinations(columns, 2))
+    interactions = list(combinations(columns, 2))
     # Squares of residuals, each with a variance of two.
-    return InteractionScores(pairs, scores, np.sqrt(2.0 * n_cells))
+    return InteractionScores(interactions, scores, np.sqrt(2.0 * n_cells))
 
 
 def _coarse_codes(
@@ -303,28 +313,28 @@ class FoldFit:
         self._to_join: list[ColumnPair] = []
         self._start: Floats | None = None
 
-    def with_interactions(self, pairs: list[ColumnPair]) -> FoldFit:
+    def with_interactions(self, interactions: list[ColumnPair]) -> FoldFit:
         """Return fits with interactions, which start from the last fit without.
 
         The attributes are made at the first fit: there may be none.
         """
         out = copy(self)
-        out._to_join = pairs
+        out._to_join = interactions
         return out
 
     def _join(self) -> None:
         """Add the attributes of interactions, before the first fit with them."""
-        pairs, self._to_join = self._to_join, []
-        if not pairs:
+        interactions, self._to_join = self._to_join, []
+        if not interactions:
             return
-        before, part = self._problem, joined(self._fold.training, pairs)
-        codes = self._fold.codes.with_pairs(part.schema, part.n_jobs)
+        before, part = self._problem, joined(self._fold.training, interactions)
+        codes = self._fold.codes.with_interactions(part.schema, part.n_jobs)
         self._fold = replace(self._fold, training=part, codes=codes)
         self._problem = build_problem(self._recipe, part, self._learned, before)
         weighting = self._recipe.weighting
         assert isinstance(weighting, HierarchicalWeighting) and self._start is not None
         evidence = before.evidence, self._problem.evidence
-        self._start = weighting.with_pairs(self._start, *evidence)
+        self._start = weighting.with_interactions(self._start, *evidence)
 
     def shaped(self, constraints: Any, classes: NDArray[Any]) -> FoldFit:
         """Return the same fits under constraints."""

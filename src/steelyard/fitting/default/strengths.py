@@ -35,7 +35,7 @@ class Strengths:
     shared: float
     by_class: float
     by_value: float
-    by_pair: float = 2.5
+    by_interaction: float = 2.5
     intervals: float = 1.0
     """Factor on the first three for the steps of coarse bins of a column with finer."""
 
@@ -71,8 +71,8 @@ _STEP_FACTOR = 30.0
 
 # Strengths of interactions: of those with a positive score, from strong to weak until
 # the log-loss rises, and of the longest list, as some only matter together.
-_BY_PAIR = (40.0, 10.0, 2.5, 0.6, 0.15)
-_WEAK_BY_PAIR = (0.1, 0.02)
+_BY_INTERACTION = (40.0, 10.0, 2.5, 0.6, 0.15)
+_WEAK_BY_INTERACTION = (0.1, 0.02)
 
 # Limits of interactions, by column and in total: of those with a positive score, and
 # of the longest list.
@@ -116,7 +116,7 @@ class Choice:
 
     strengths: Strengths
     scale: float = 1.0
-    pairs: list[ColumnPair] = field(default_factory=list)
+    interactions: list[ColumnPair] = field(default_factory=list)
     path: list[dict[str, float]] = field(default_factory=list)
     """Records of all candidates."""
 
@@ -139,7 +139,7 @@ def choose(
     recipe: Recipe,
     held: HeldOutFolds,
     grid: tuple[Strengths, ...],
-    pairs: str | int | list[ColumnPair] | None,
+    interactions: str | int | list[ColumnPair] | None,
     excluded: Collection[int] = (),
 ) -> Choice:
     """Choose strengths and interactions by cross-validated log-loss.
@@ -150,16 +150,19 @@ def choose(
     """
     if not held.folds:
         path = [{**_named(entry), "log_loss": np.nan, "scale": 1.0} for entry in grid]
-        listed = pairs if isinstance(pairs, list) else []
-        return Choice(grid[0], pairs=listed, path=path)
+        listed = interactions if isinstance(interactions, list) else []
+        return Choice(grid[0], interactions=listed, path=path)
     search = _StrengthSearch(replace(recipe, constraints=None), held, excluded)
     search.main_effects(grid)
-    if isinstance(pairs, list):
-        search.add(RankedInteractions([pairs] * len(held.folds), pairs), min_gain=None)
-    elif pairs == "auto":
+    if isinstance(interactions, list):
+        search.add(
+            RankedInteractions([interactions] * len(held.folds), interactions),
+            min_gain=None,
+        )
+    elif interactions == "auto":
         search.interactions()
-    elif pairs:
-        search.add(search.scores().best(int(pairs), -np.inf), min_gain=None)
+    elif interactions:
+        search.add(search.scores().best(int(interactions), -np.inf), min_gain=None)
     if recipe.constraints:
         search.shapes(recipe.constraints)
     return search.choice
@@ -178,7 +181,9 @@ class _StrengthSearch:
         self._interactions: list[ColumnPair] = []
         self._path: list[dict[str, float]] = []
         self._best: _Judged
-        self._max_candidates = len(GRID) + 1 + len(_BY_PAIR) + len(_WEAK_BY_PAIR) + 1
+        self._max_candidates = (
+            len(GRID) + 1 + len(_BY_INTERACTION) + len(_WEAK_BY_INTERACTION) + 1
+        )
         """Approximate number of candidates, for the progress bar."""
 
     @property
@@ -238,8 +243,8 @@ class _StrengthSearch:
         for ranked in (sure, likely) if sure != likely else (sure,):
             self.add(ranked)
         more = scores.best(min(_MAX_LONG_PER_COLUMN * n, _MAX_LONG), -np.inf)
-        again = {self._best[0].by_pair} if self._interactions else set()
-        tried = tuple(sorted({*again, *_WEAK_BY_PAIR}, reverse=True))
+        again = {self._best[0].by_interaction} if self._interactions else set()
+        tried = tuple(sorted({*again, *_WEAK_BY_INTERACTION}, reverse=True))
         self._try(self._joined(more), more, tried, _MIN_GAIN_OF_LONG)
         if not self._interactions:
             self._held, self._fits, self._best = whole
@@ -251,12 +256,12 @@ class _StrengthSearch:
         min_gain: tuple[float, float] | None = (1.0, 0.0),
     ) -> None:
         """Add interactions if they gain enough, see `is_better`; None: in any case."""
-        self._try(self._joined(ranked), ranked, _BY_PAIR, min_gain)
+        self._try(self._joined(ranked), ranked, _BY_INTERACTION, min_gain)
 
     def _joined(self, ranked: RankedInteractions) -> list[FoldFit]:
         """Return the fits of main effects with interactions."""
         of_folds = zip(self._fits, ranked.by_fold, strict=True)
-        return [fit.with_interactions(pairs) for fit, pairs in of_folds]
+        return [fit.with_interactions(interactions) for fit, interactions in of_folds]
 
     def _try(
         self,
@@ -268,7 +273,9 @@ class _StrengthSearch:
         """Add interactions, at the best of some strengths, if they gain enough."""
         if not ranked.overall:
             return
-        entries = tuple(replace(self._best[0], by_pair=strength) for strength in tried)
+        entries = tuple(
+            replace(self._best[0], by_interaction=strength) for strength in tried
+        )
         rival = None if min_gain is None else self._best[1]
         judged = self._walk(fits, entries, has_interactions=True, rival=rival)
         if not judged:
@@ -313,7 +320,9 @@ class _StrengthSearch:
             # Candidates of main effects are in the mean, and so are abandoned later.
             errors = _RACE_ERRORS * (1.0 if has_interactions else _SHARE_ERRORS)
             judgement, is_whole = self._judged(fits, entry, best, errors)
-            by_pair = {"by_pair": entry.by_pair} if has_interactions else {}
+            by_interaction = (
+                {"by_interaction": entry.by_interaction} if has_interactions else {}
+            )
             record = judgement.record()
             if is_whole:
                 out.append((entry, judgement))
@@ -321,7 +330,7 @@ class _StrengthSearch:
                 # On some rows only the difference from the best is comparable.
                 assert best is not None
                 record["log_loss"] += best.log_loss - judgement.beside(best).log_loss
-            self._path.append({**_named(entry), **by_pair, **record})
+            self._path.append({**_named(entry), **by_interaction, **record})
             if progress.current is not None:
                 least = min(own["log_loss"] for own in self._path)
                 shown = f"log-loss of held-out rows {least:.4f}"
@@ -361,7 +370,7 @@ def _stages(sizes: list[int]) -> list[int]:
 def _named(entry: Strengths) -> dict[str, float]:
     """Return the regularisation strengths of main effects by name."""
     named = asdict(entry)
-    del named["by_pair"]
+    del named["by_interaction"]
     return named
 
 

@@ -124,7 +124,9 @@ class TreeWeighting(FilterWeighting):
 
     def _is_singled(self, feature: FeatureSchema) -> bool:
         """Whether each value of an attribute has a column of its own."""
-        is_nominal = feature.kind in ("categorical", "pair") and feature.n_values > 2
+        is_nominal = (
+            feature.kind in ("categorical", "interaction") and feature.n_values > 2
+        )
         return is_nominal and self.categories == "one-hot"
 
 

@@ -1,4 +1,4 @@
-"""ShrinkageNB with pairs of columns."""
+"""ShrinkageNB with interactions."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ def exactly_two(n=400, seed=0):
     return X, ((codes == 0).sum(axis=1) == 2).astype(int)
 
 
-def test_a_class_that_is_a_sum_over_all_pairs_is_learned():
+def test_a_class_that_is_a_sum_over_all_interactions_is_learned():
     X, y = exactly_two()
     clf = ShrinkageNB().fit(X, y)
     new, truth = exactly_two(seed=1)
     assert clf.score(new, truth) > 0.99
-    assert len(clf.pairs_) == 15
+    assert len(clf.interactions_) == 15
 
 
 def columns_of(clf):
-    return [record["columns"] for record in clf.pairs_]
+    return [record["columns"] for record in clf.interactions_]
 
 
 @pytest.mark.parametrize("numeric", [False, True])
@@ -57,87 +57,93 @@ def test_two_columns_that_tell_the_class_together_are_found(numeric):
     X, y = either(n=600, numeric=numeric)
     clf = ShrinkageNB().fit(X, y)
     assert columns_of(clf)[0] == ["a", "b"]
-    assert clf.pairs_[0]["importance"] == max(r["importance"] for r in clf.pairs_)
+    assert clf.interactions_[0]["importance"] == max(
+        r["importance"] for r in clf.interactions_
+    )
     new, truth = either(seed=1, numeric=numeric, noise=0.0)
     assert clf.score(new, truth) > 0.85
-    alone = ShrinkageNB(pairs=None).fit(X, y)
+    alone = ShrinkageNB(interactions=None).fit(X, y)
     assert alone.score(new, truth) < 0.65
-    assert alone.pairs_ == []
+    assert alone.interactions_ == []
 
 
 @pytest.mark.parametrize("numeric", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_independent_noise_has_no_pairs(numeric, seed):
+def test_independent_noise_has_no_interactions(numeric, seed):
     X, _ = either(seed=seed, numeric=numeric)
     y = np.random.default_rng(100 + seed).integers(0, 2, len(X))
-    assert ShrinkageNB(**QUICK).fit(X, y).pairs_ == []
+    assert ShrinkageNB(**QUICK).fit(X, y).interactions_ == []
 
 
-def test_columns_that_add_up_have_no_pairs():
+def test_columns_that_add_up_have_no_interactions():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3))
     y = X.sum(axis=1) + 0.5 * rng.normal(size=400) > 0
-    assert ShrinkageNB(**QUICK).fit(X, y).pairs_ == []
+    assert ShrinkageNB(**QUICK).fit(X, y).interactions_ == []
 
 
 def test_records_name_columns_by_position_without_names():
     X, y = either()
     clf = ShrinkageNB(**QUICK).fit(X.to_numpy(), y)
     assert columns_of(clf)[0] == [0, 1]
-    again = ShrinkageNB(pairs=columns_of(clf), **QUICK).fit(X.to_numpy(), y)
+    again = ShrinkageNB(interactions=columns_of(clf), **QUICK).fit(X.to_numpy(), y)
     assert columns_of(again) == columns_of(clf)
 
 
-def test_a_number_is_how_many_pairs_there_are():
+def test_a_number_is_how_many_interactions_there_are():
     X, y = either()
     for number in (1, np.int64(2)):
-        clf = ShrinkageNB(pairs=number, **QUICK).fit(X, y)
-        assert len(clf.pairs_) == number
+        clf = ShrinkageNB(interactions=number, **QUICK).fit(X, y)
+        assert len(clf.interactions_) == number
         assert columns_of(clf)[0] == ["a", "b"]
-    assert ShrinkageNB(pairs=0, **QUICK).fit(X, y).pairs_ == []
-    given = ShrinkageNB(pairs=np.int64(1), strength=(1.0, 4.0, 1.0)).fit(X, y)
+    assert ShrinkageNB(interactions=0, **QUICK).fit(X, y).interactions_ == []
+    given = ShrinkageNB(interactions=np.int64(1), strength=(1.0, 4.0, 1.0)).fit(X, y)
     assert columns_of(given) == [["a", "b"]]
 
 
-def test_listed_pairs_are_in_the_model_whatever_they_are_worth():
+def test_listed_interactions_are_in_the_model_whatever_they_are_worth():
     X, y = either()
     for strength in ("auto", (1.0, 4.0, 1.0)):
         clf = ShrinkageNB(
-            pairs=[("c", "d"), (0, "b")], **{**QUICK, "strength": strength}
+            interactions=[("c", "d"), (0, "b")], **{**QUICK, "strength": strength}
         ).fit(X, y)
         assert columns_of(clf) == [["c", "d"], ["a", "b"]]
         assert clf.view_names_.tolist()[-2:] == ["c × d", "a × b"]
-        least, most = (record["importance"] for record in clf.pairs_)
+        least, most = (record["importance"] for record in clf.interactions_)
         assert least < 0.3 * most
-        assert all(record["strength"] > 0 for record in clf.pairs_)
+        assert all(record["strength"] > 0 for record in clf.interactions_)
 
 
-def test_the_same_two_columns_are_one_pair():
+def test_the_same_two_columns_are_one_interaction():
     X, y = either()
     settings = {"strength": (1.0, 4.0, 1.0)}
-    once = ShrinkageNB(pairs=[("a", "b")], **settings).fit(X, y)
-    for pairs in ([("a", "b")] * 2, [("a", "b"), ("b", "a")], [("a", "b"), (1, -4)]):
-        clf = ShrinkageNB(pairs=pairs, **settings).fit(X, y)
+    once = ShrinkageNB(interactions=[("a", "b")], **settings).fit(X, y)
+    for interactions in (
+        [("a", "b")] * 2,
+        [("a", "b"), ("b", "a")],
+        [("a", "b"), (1, -4)],
+    ):
+        clf = ShrinkageNB(interactions=interactions, **settings).fit(X, y)
         assert columns_of(clf) == [["a", "b"]]
         assert_array_equal(clf.predict_proba(X), once.predict_proba(X))
 
 
 @pytest.mark.parametrize(
-    ("pairs", "words"),
+    ("interactions", "words"),
     [
-        ([("a", "nowhere")], "`pairs` names 'nowhere', which is not a column"),
-        ([(0, 4)], "`pairs` names column 4, but there are 4 columns"),
-        ([("a", 0)], "`pairs` joins column 'a' with itself"),
+        ([("a", "nowhere")], "`interactions` names 'nowhere', which is not a column"),
+        ([(0, 4)], "`interactions` names column 4, but there are 4 columns"),
+        ([("a", 0)], "`interactions` joins column 'a' with itself"),
         ([("a", "b", "c")], "a list of pairs of columns"),
         ([("a", True)], "by name .str. or position .int."),
         ("all", "a list of pairs of columns"),
-        (-1, "a number of pairs"),
-        (True, "a number of pairs"),
-        (2.5, "a number of pairs"),
+        (-1, "a number of interactions"),
+        (True, "a number of interactions"),
+        (2.5, "a number of interactions"),
         ([("a", "same")], "'same', which has fewer than two categories or bins"),
     ],
 )
-def test_bad_pairs_are_refused_and_leave_the_model(pairs, words):
+def test_bad_interactions_are_refused_and_leave_the_model(interactions, words):
     X, y = either(n=80)
     X["e"] = X["d"]
     X = X.rename(columns={"d": "same"})
@@ -145,40 +151,40 @@ def test_bad_pairs_are_refused_and_leave_the_model(pairs, words):
     clf = ShrinkageNB(strength=(1.0, 4.0, 1.0)).fit(X.drop(columns="e"), y)
     before = clf.predict_proba(X.drop(columns="e"))
     with pytest.raises(ParameterError, match=words):
-        clf.set_params(pairs=pairs).fit(X.drop(columns="e"), y)
+        clf.set_params(interactions=interactions).fit(X.drop(columns="e"), y)
     assert_array_equal(clf.predict_proba(X.drop(columns="e")), before)
 
 
 def test_a_column_without_bins_cannot_be_joined():
     X, y = either(n=80, numeric=True)
     with pytest.raises(ParameterError, match="give it bins in `numeric`"):
-        ShrinkageNB(pairs=[("a", "b")], numeric="linear", strength=(1.0, 4.0, 1.0)).fit(
-            X, y
-        )
+        ShrinkageNB(
+            interactions=[("a", "b")], numeric="linear", strength=(1.0, 4.0, 1.0)
+        ).fit(X, y)
 
 
-def test_cut_points_that_folds_lack_leave_their_pairs_out_there():
+def test_cut_points_that_folds_lack_leave_their_interactions_out_there():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     y = (X[:, 0] + rng.normal(size=60) * 1.5 > 0).astype(int)
     # MDL finds a cut of the first column in all rows, and not in every fold.
     views = {0: "mdl", 1: "equal-frequency", 2: "equal-frequency"}
-    clf = ShrinkageNB(pairs=[(0, 1)], numeric=views, **QUICK).fit(X, y)
+    clf = ShrinkageNB(interactions=[(0, 1)], numeric=views, **QUICK).fit(X, y)
     assert columns_of(clf) == [[0, 1]]
     assert np.isfinite(clf.predict_proba(X)).all()
 
 
 @pytest.mark.parametrize("missing", ["skip", "value", "impute"])
 @pytest.mark.parametrize("numeric", [False, True])
-def test_a_pair_with_an_unknown_side_adds_nothing(numeric, missing):
+def test_a_interaction_with_an_unknown_side_adds_nothing(numeric, missing):
     X, y = either(numeric=numeric, gaps=0.1)
     clf = ShrinkageNB(
-        pairs=[("a", "b")], strength=(1.0, 4.0, 1.0), missing=missing
+        interactions=[("a", "b")], strength=(1.0, 4.0, 1.0), missing=missing
     ).fit(X, y)
     schema = clf.model_.schema
-    pair = schema.features[-1]
+    interaction = schema.features[-1]
     rows = clf.model_.table[schema.offsets[-2] :]
-    assert_array_equal(rows[~pair.both_known], 0.0)
+    assert_array_equal(rows[~interaction.both_known], 0.0)
     queries = X.dropna().iloc[:3].copy()
     if missing == "skip":
         queries["a"] = np.nan if numeric else None
@@ -201,24 +207,24 @@ def test_missing_cells_that_are_a_value_are_joined_as_one():
 @pytest.mark.parametrize("numeric", [False, True])
 def test_a_saved_model_comes_back_to_the_last_bit(numeric, tmp_path):
     X, y = either(numeric=numeric, gaps=0.1)
-    clf = ShrinkageNB(pairs=2, **QUICK).fit(X, y)
+    clf = ShrinkageNB(interactions=2, **QUICK).fit(X, y)
     clf.save(tmp_path / "model.json")
     loaded = sy.load(tmp_path / "model.json")
-    assert loaded.pairs_ == clf.pairs_ != []
+    assert loaded.interactions_ == clf.interactions_ != []
     assert loaded.strength_path_ == clf.strength_path_
     assert_array_equal(loaded.predict_proba(X), clf.predict_proba(X))
     assert_array_equal(
         loaded.explain_local(X).contributions, clf.explain_local(X).contributions
     )
-    assert loaded.get_params()["pairs"] == 2
+    assert loaded.get_params()["interactions"] == 2
 
 
-def test_listed_pairs_are_saved_as_they_were_given(tmp_path):
+def test_listed_interactions_are_saved_as_they_were_given(tmp_path):
     X, y = either(n=80)
-    clf = ShrinkageNB(pairs=[("a", "b")], strength=(1.0, 4.0, 1.0)).fit(X, y)
+    clf = ShrinkageNB(interactions=[("a", "b")], strength=(1.0, 4.0, 1.0)).fit(X, y)
     clf.save(tmp_path / "model.json")
     loaded = sy.load(tmp_path / "model.json")
-    assert [list(pair) for pair in loaded.pairs] == [["a", "b"]]
+    assert [list(interaction) for interaction in loaded.interactions] == [["a", "b"]]
     assert_array_equal(loaded.fit(X, y).predict_proba(X), clf.predict_proba(X))
 
 
@@ -232,8 +238,8 @@ def test_whole_weights_equal_repeated_rows(numeric):
     repeated = ShrinkageNB(**settings).fit(again, np.repeat(y, u))
     assert columns_of(weighted) == columns_of(repeated) != []
     assert_allclose(
-        [r["importance"] for r in weighted.pairs_],
-        [r["importance"] for r in repeated.pairs_],
+        [r["importance"] for r in weighted.interactions_],
+        [r["importance"] for r in repeated.interactions_],
         rtol=1e-4,
     )
     assert weighted.strength_ == repeated.strength_
@@ -249,7 +255,9 @@ def test_the_order_of_rows_does_not_matter(numeric):
     b = ShrinkageNB(**settings).fit(X.iloc[order], y[order])
     assert columns_of(a) == columns_of(b) != []
     assert a.strength_ == b.strength_
-    assert [r["strength"] for r in a.pairs_] == [r["strength"] for r in b.pairs_]
+    assert [r["strength"] for r in a.interactions_] == [
+        r["strength"] for r in b.interactions_
+    ]
     assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=1e-5)
 
 
@@ -257,14 +265,14 @@ def test_the_order_of_rows_does_not_matter(numeric):
 def test_the_number_of_threads_does_not_change_a_bit(numeric):
     X, y = either(numeric=numeric)
     one, two = (ShrinkageNB(n_jobs=n_jobs, **QUICK).fit(X, y) for n_jobs in (1, 2))
-    assert one.pairs_ == two.pairs_ != []
+    assert one.interactions_ == two.interactions_ != []
     assert one.strength_path_ == two.strength_path_
     assert_array_equal(one.predict_proba(X), two.predict_proba(X))
 
 
 def test_class_weight_counts_like_row_weights():
     X, y = either(n=150)
-    given = {"strength": (1.0, 4.0, 1.0), "pairs": [("a", "b")], "tol": 1e-10}
+    given = {"strength": (1.0, 4.0, 1.0), "interactions": [("a", "b")], "tol": 1e-10}
     by_class = ShrinkageNB(class_weight={"no": 1.0, "yes": 3.0}, **given).fit(X, y)
     by_row = ShrinkageNB(**given).fit(X, y, sample_weight=np.where(y == "yes", 3, 1))
     # Groups are made by the weight of rows alone, which both columns here leave alone.
@@ -281,10 +289,10 @@ def test_importance_is_the_mean_absolute_evidence_over_rows(n_classes, weighted)
     if n_classes == 3:
         y = np.where(rng.random(len(y)) < 0.3, "maybe", y)
     u = rng.integers(1, 4, len(y)) if weighted else np.ones(len(y))
-    clf = ShrinkageNB(pairs=[("a", "b"), ("b", "c")], **QUICK)
+    clf = ShrinkageNB(interactions=[("a", "b"), ("b", "c")], **QUICK)
     clf.fit(X, y, sample_weight=u if weighted else None)
     local = clf.explain_local(X)
-    for k, record in enumerate(clf.pairs_):
+    for k, record in enumerate(clf.interactions_):
         added = local.view_contributions[:, len(clf.view_names_) - 2 + k]
         others = (added.sum(axis=1, keepdims=True) - added) / (n_classes - 1)
         evidence = clf.scale_ * np.abs(added - others).mean(axis=1)
@@ -293,29 +301,29 @@ def test_importance_is_the_mean_absolute_evidence_over_rows(n_classes, weighted)
     found = [
         overall.importance[overall.attributes.index(n)] for n in ("a × b", "b × c")
     ]
-    assert_allclose([r["importance"] for r in clf.pairs_], found, rtol=1e-9)
+    assert_allclose([r["importance"] for r in clf.interactions_], found, rtol=1e-9)
 
 
-def test_a_clone_and_scikit_learns_tools_take_pairs():
+def test_a_clone_and_scikit_learns_tools_take_interactions():
     X, y = either(n=200)
-    clf = ShrinkageNB(pairs=[("a", "b")], **QUICK)
+    clf = ShrinkageNB(interactions=[("a", "b")], **QUICK)
     copied = clone(clf)
     assert copied.get_params() == clf.get_params()
-    assert not hasattr(copied, "pairs_")
+    assert not hasattr(copied, "interactions_")
     assert cross_val_score(copied, X, y, cv=3).mean() > 0.85
 
 
-def test_a_second_fit_forgets_the_pairs_of_the_first():
+def test_a_second_fit_forgets_the_interactions_of_the_first():
     X, y = either()
     clf = ShrinkageNB(**QUICK).fit(X, y)
-    assert clf.pairs_
-    assert clf.set_params(pairs=None).fit(X, y).pairs_ == []
-    assert not clf.model_.schema.is_pair.any()
+    assert clf.interactions_
+    assert clf.set_params(interactions=None).fit(X, y).interactions_ == []
+    assert not clf.model_.schema.is_interaction.any()
 
 
-def test_scores_are_main_effects_plus_the_pairs():
+def test_scores_are_main_effects_plus_the_interactions():
     X, y = either(numeric=True)
-    clf = ShrinkageNB(pairs=[("a", "b")], strength=(1.0, 4.0, 1.0)).fit(X, y)
+    clf = ShrinkageNB(interactions=[("a", "b")], strength=(1.0, 4.0, 1.0)).fit(X, y)
     local = clf.explain_local(X)
     total = local.base + local.view_contributions.sum(axis=1)
     joint = clf.predict_joint_log_proba(X)
@@ -324,27 +332,28 @@ def test_scores_are_main_effects_plus_the_pairs():
 
 def test_two_classes_of_a_few_rows_are_enough():
     X, y = either(n=12, numeric=True)
-    clf = ShrinkageNB(pairs=[("a", "b")]).fit(X, y)
+    clf = ShrinkageNB(interactions=[("a", "b")]).fit(X, y)
     assert np.isfinite(clf.predict_proba(X)).all()
 
 
-def test_the_pairs_asked_for_are_there_where_none_promises_anything():
-    # Main effects alone make these many classes; every score of a pair is negative.
+def test_the_interactions_asked_for_are_there_where_none_promises_anything():
+    # Main effects alone make these many classes; all scores of interactions are
+    # negative.
     rng = np.random.default_rng(0)
     y = rng.integers(0, 12, 150)
     X = rng.normal(size=(150, 3)) + (y[:, None] * np.arange(1, 4)) % 7
-    clf = ShrinkageNB(pairs=2, **QUICK).fit(X, y)
-    assert len(clf.pairs_) == 2
-    assert "few-pairs" not in {notice.kind for notice in clf.notices_}
+    clf = ShrinkageNB(interactions=2, **QUICK).fit(X, y)
+    assert len(clf.interactions_) == 2
+    assert "few-interactions" not in {notice.kind for notice in clf.notices_}
 
 
-def test_fewer_pairs_than_were_asked_for_are_said():
+def test_fewer_interactions_than_were_asked_for_are_said():
     X, y = either()
-    clf = ShrinkageNB(pairs=12, **QUICK).fit(X, y)
-    assert len(clf.pairs_) == 6
+    clf = ShrinkageNB(interactions=12, **QUICK).fit(X, y)
+    assert len(clf.interactions_) == 6
     (notice,) = clf.notices_
-    assert notice.kind == "few-pairs" and "and 6 are kept" in notice.text
-    few = ShrinkageNB(pairs=2).fit(X[:3], ["a", "b", "c"])
-    assert few.pairs_ == []
-    (notice,) = (n for n in few.notices_ if n.kind == "few-pairs")
+    assert notice.kind == "few-interactions" and "and 6 are kept" in notice.text
+    few = ShrinkageNB(interactions=2).fit(X[:3], ["a", "b", "c"])
+    assert few.interactions_ == []
+    (notice,) = (n for n in few.notices_ if n.kind == "few-interactions")
     assert "and none are kept: there are too few rows of a class" in notice.text

@@ -1,4 +1,4 @@
-"""The hierarchy of weights with pairs and resolutions: gradient and optimum."""
+"""The hierarchy of weights with interactions and resolutions: gradient and optimum."""
 
 import numpy as np
 import pandas as pd
@@ -13,28 +13,28 @@ from steelyard.fitting.problem import build_problem
 from steelyard.weighting import HierarchicalWeighting
 
 STRENGTH = (1.0, 4.0, 0.7)
-BY_PAIR = STRENGTH[2]
+BY_INTERACTION = STRENGTH[2]
 ALL = ("linear", "gaussian-relative", "equal-frequency")
 
 
-def pair_problem(X, y, pairs, u=None, **settings):
-    """Return the problem of a fit with given strengths and pairs, and its rows."""
+def interaction_problem(X, y, interactions, u=None, **settings):
+    """Return the problem of a fit with given strengths, and its rows."""
     clf = ShrinkageNB(strength=STRENGTH, **settings)
     recipe = clf._recipe()
-    training = joined(recipe.encode(X, y, u), pairs)
+    training = joined(recipe.encode(X, y, u), interactions)
     return build_problem(recipe, training), training
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("loss", ["log", "brier"])
 @pytest.mark.parametrize("missing", ["skip", "value"])
-def test_gradient_with_pairs_and_resolutions_matches_finite_differences(
+def test_gradient_with_interactions_and_resolutions_matches_finite_differences(
     missing, loss, n_classes, make_mixed
 ):
     X, y = make_mixed(50, n_classes)
     rng = np.random.default_rng(1)
     settings = {"loss": loss, "numeric": ALL, "resolutions": 3, "missing": missing}
-    problem, _ = pair_problem(
+    problem, _ = interaction_problem(
         X, y, [(0, 1), (1, 2)], rng.uniform(0.5, 2.0, len(y)), **settings
     )
     weights = problem.start + rng.normal(0.0, 0.1, problem.size)
@@ -54,13 +54,13 @@ def plain_objective(problem, training):
     schema, evidence = training.schema, problem.evidence
     k, d, n = training.n_classes, len(schema), training.n_rows
     basis = evidence.basis.matrix.toarray()
-    is_pair = schema.is_pair
+    is_interaction = schema.is_interaction
     starts = [
         schema.offsets[j] + training.codes.column(j).astype(int) for j in range(d)
     ]
-    center = np.where(is_pair, 0.0, 1.0)
+    center = np.where(is_interaction, 0.0, 1.0)
     owners = evidence.basis.owners
-    by_value = np.where(is_pair[owners], BY_PAIR, STRENGTH[2])
+    by_value = np.where(is_interaction[owners], BY_INTERACTION, STRENGTH[2])
 
     def objective(weights):
         b, rest = weights[:k], weights[k + 1 :]
@@ -85,7 +85,7 @@ def plain_objective(problem, training):
 def test_the_objective_is_the_formula(n_classes, resolutions, make_mixed):
     X, y = make_mixed(60, n_classes)
     settings = {"numeric": "equal-frequency", "resolutions": resolutions}
-    problem, training = pair_problem(X, y, [(0, 1), (2, 1)], **settings)
+    problem, training = interaction_problem(X, y, [(0, 1), (2, 1)], **settings)
     plain = plain_objective(problem, training)
     rng = np.random.default_rng(0)
     for _ in range(3):
@@ -97,14 +97,16 @@ def test_the_objective_is_the_formula(n_classes, resolutions, make_mixed):
 @pytest.mark.usefixtures("as_solved")
 @pytest.mark.parametrize("resolutions", [1, 4])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_optimum_with_pairs_is_that_of_plain_lbfgs(
+def test_the_optimum_with_interactions_is_that_of_plain_lbfgs(
     n_classes, resolutions, make_mixed
 ):
     X, y = make_mixed(120, n_classes)
     settings = {"numeric": ("linear", "equal-frequency"), "resolutions": resolutions}
     names = [("colour", "length"), ("length", "width")]
-    clf = ShrinkageNB(strength=STRENGTH, pairs=names, tol=1e-10, **settings).fit(X, y)
-    problem, _ = pair_problem(X, y, [(0, 1), (1, 2)], **settings)
+    clf = ShrinkageNB(strength=STRENGTH, interactions=names, tol=1e-10, **settings).fit(
+        X, y
+    )
+    problem, _ = interaction_problem(X, y, [(0, 1), (1, 2)], **settings)
     free = np.arange(problem.size) != n_classes  # all but the overall weight, held at 1
 
     def objective(part):
@@ -128,11 +130,13 @@ def test_the_optimum_with_pairs_is_that_of_plain_lbfgs(
 
 
 @pytest.mark.parametrize("loss", ["log", "brier"])
-def test_pairs_are_a_part_of_a_hierarchy_in_weighted_nb(loss, tmp_path):
+def test_interactions_are_a_part_of_a_hierarchy_in_weighted_nb(loss, tmp_path):
     random = np.random.default_rng(0)
     X = pd.DataFrame(random.normal(size=(600, 3)), columns=list("abc"))
     y = (X.a > 0) ^ (X.b > 0)
-    weighting = HierarchicalWeighting(pairs=[("a", "b")], by_value=0.5, by_pair=0.5)
+    weighting = HierarchicalWeighting(
+        interactions=[("a", "b")], by_value=0.5, by_interaction=0.5
+    )
     settings = {"bounds": None, "numeric": "equal-frequency", "loss": loss}
     clf = WeightedNB(weighting=weighting, **settings).fit(X, y)
     alone = WeightedNB(weighting=HierarchicalWeighting(), **settings).fit(X, y)
@@ -143,7 +147,9 @@ def test_pairs_are_a_part_of_a_hierarchy_in_weighted_nb(loss, tmp_path):
     np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
 
 
-def test_a_pair_of_an_unknown_column_is_refused_in_a_hierarchy():
-    clf = WeightedNB(weighting=HierarchicalWeighting(pairs=[("a", "q")]), bounds=None)
+def test_a_interaction_of_an_unknown_column_is_refused_in_a_hierarchy():
+    clf = WeightedNB(
+        weighting=HierarchicalWeighting(interactions=[("a", "q")]), bounds=None
+    )
     with pytest.raises(ParameterError, match="names 'q', which is not a column"):
         clf.fit(pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [0.0, 1.0, 0.0]}), [0, 1, 1])

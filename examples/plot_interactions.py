@@ -1,10 +1,10 @@
-"""What two columns say together: a pair as a map.
+"""What two columns say together: an interaction as a map.
 
 A medicine helps the young in small doses and the old in large ones. Neither age nor
 dose says much alone. The model adds what their cells say beyond that, and stays a sum:
 a map shows what each cell adds, hatched where no patient was.
 
-    python examples/plot_pairs.py pairs.svg
+    python examples/plot_interactions.py interactions.svg
 """
 
 import sys
@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 import steelyard as sy
-from steelyard.displays import PairHeatmapDisplay
+from steelyard.displays import InteractionHeatmapDisplay
 
 
 def patients(n=600, seed=0):
@@ -31,17 +31,17 @@ def patients(n=600, seed=0):
     return X, np.where(recovered, "recovered", "ill")
 
 
-def main(picture="pairs.svg"):
+def main(picture="interactions.svg"):
     X, y = patients()
-    alone = sy.ShrinkageNB(pairs=None).fit(X[:400], y[:400])
-    clf = sy.ShrinkageNB(pairs=[("age", "dose")]).fit(X[:400], y[:400])
-    for name, model in (("columns alone", alone), ("with the pair", clf)):
+    alone = sy.ShrinkageNB(interactions=None).fit(X[:400], y[:400])
+    clf = sy.ShrinkageNB(interactions=[("age", "dose")]).fit(X[:400], y[:400])
+    for name, model in (("columns alone", alone), ("with the interaction", clf)):
         print(f"{name}: {model.score(X[400:], y[400:]):.0%} of new patients are right")
     print(clf.explain_local(X[400:401]).evidence())
 
     # The same bytes at every run: no date, no random identifiers; letters stay text.
     plt.rcParams.update({"svg.hashsalt": "steelyard", "svg.fonttype": "none"})
-    display = PairHeatmapDisplay.from_estimator(clf, ("age", "dose"))
+    display = InteractionHeatmapDisplay.from_estimator(clf, ("age", "dose"))
     display.figure_.savefig(picture, metadata={"Date": None})
 
 

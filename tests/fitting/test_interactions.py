@@ -1,4 +1,4 @@
-"""Pairs of columns: how they are joined, and how they are ranked."""
+"""Interactions: how they are joined, and how they are ranked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.default.interactions import (
     coded_views,
-    listed_pairs,
+    listed_interactions,
     score_columns,
     sides,
 )
@@ -95,7 +95,7 @@ def residuals(training, seed=0):
 
 
 def plain_ranking(training, residual, curvature, rows, most):
-    """Rank pairs by the score of the cells, on some rows."""
+    """Rank interactions by the score of the cells, on some rows."""
     columns = sorted(coded_views(training.schema))
     found = []
     for a, b in combinations(columns, 2):
@@ -114,12 +114,12 @@ def plain_ranking(training, residual, curvature, rows, most):
             score += ((g**2 - h) / (h + 1.0)).sum()
         found.append((score, (a, b)))
     found.sort(key=lambda entry: -entry[0])
-    return [pair for score, pair in found[:most] if score > 0.0]
+    return [interaction for score, interaction in found[:most] if score > 0.0]
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("most", [1, 10])
-def test_pairs_are_ranked_by_what_is_left_over_in_their_cells(n_classes, most):
+def test_interactions_are_ranked_by_what_is_left_over_in_their_cells(n_classes, most):
     rng = np.random.default_rng(n_classes)
     X = np.c_[rng.normal(size=(240, 3)), rng.integers(0, 4, (240, 2))]
     y = np.where(X[:, 0] * X[:, 1] > 0, 0, rng.integers(0, n_classes, 240))
@@ -157,7 +157,7 @@ def test_each_deal_is_scored_by_itself():
     np.testing.assert_allclose(both[:, -1], np.mean(overall, axis=0))
 
 
-def test_one_column_alone_has_no_pairs():
+def test_one_column_alone_has_no_interactions():
     rng = np.random.default_rng(0)
     training = encoded(rng.normal(size=(50, 1)), np.arange(50) % 2)
     deals = [(slice(0, 50), np.array([25, 50]))]
@@ -182,10 +182,13 @@ def test_threads_do_not_change_the_ranking():
     assert found[0] == found[1]
 
 
-def test_listed_pairs_are_distinct_and_of_two_columns():
+def test_listed_interactions_are_distinct_and_of_two_columns():
     schema = encoded(*mixed()).schema
-    assert listed_pairs([(0, 1), (1, 0), [0, 1], (2, -4)], schema) == [(0, 1), (2, 0)]
+    assert listed_interactions([(0, 1), (1, 0), [0, 1], (2, -4)], schema) == [
+        (0, 1),
+        (2, 0),
+    ]
     with pytest.raises(ParameterError, match="joins column 1 with itself"):
-        listed_pairs([(0, 1), (1, -3)], schema)
+        listed_interactions([(0, 1), (1, -3)], schema)
     with pytest.raises(ParameterError, match="3, which has fewer than two"):
-        listed_pairs([(0, 3)], schema)
+        listed_interactions([(0, 3)], schema)

@@ -1,4 +1,4 @@
-"""Pairs: attributes whose codes are joined of the codes of two others."""
+"""Interactions: attributes whose codes are joined of the codes of two others."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def identity(schema, j):
     return Side(j, tuple(range(schema.features[j].n_codes)))
 
 
-def the_pairs(schema):
+def the_interactions(schema):
     """Return colours by three bins of size out of four, and the same undone."""
     merged = Side(1, (0, 1, 1, 2, 3))
     return [(identity(schema, 0), merged), (merged, Side(0, (0, 1, 2, 2)))]
@@ -56,16 +56,20 @@ def fitted_encoder(frame):
         numeric={"size": sy.FixedEdgesDiscretizer([-1.0, 0.0, 1.0]), "mass": "gaussian"}
     )
     encoder.fit(frame)
-    encoder.schema_ = encoder.schema_.with_pairs(the_pairs(encoder.schema_))
+    encoder.schema_ = encoder.schema_.with_interactions(
+        the_interactions(encoder.schema_)
+    )
     return encoder
 
 
-def pair_model(frame, y):
-    """Return a classifier that is a sum over columns and one over pairs, by hand."""
+def interaction_model(frame, y):
+    """Return a classifier that is a sum over columns and interactions, by hand."""
     clf = sy.NaiveBayes(
         numeric={"size": sy.FixedEdgesDiscretizer([-1.0, 0.0, 1.0]), "mass": "gaussian"}
     ).fit(frame, y)
-    clf.encoder_.schema_ = clf.model_.schema.with_pairs(the_pairs(clf.model_.schema))
+    clf.encoder_.schema_ = clf.model_.schema.with_interactions(
+        the_interactions(clf.model_.schema)
+    )
     codes = clf.encoder_.encode(as_table(frame))
     labels = np.searchsorted(clf.classes_, y).astype(np.uint32)
     clf.counts_ = count(codes, labels, None, 2)
@@ -80,7 +84,7 @@ def pair_model(frame, y):
 # ------------------------------------------------------------------------- the schema
 
 
-def test_a_pair_has_a_column_of_its_own_after_the_real_ones():
+def test_a_interaction_has_a_column_of_its_own_after_the_real_ones():
     frame, _ = a_table()
     schema = fitted_encoder(frame).schema_
     assert schema.columns == [0, 1, 2, 3, 4]
@@ -89,16 +93,21 @@ def test_a_pair_has_a_column_of_its_own_after_the_real_ones():
     assert schema.labels() == [
         *("colour", "size", "mass", "colour × size", "size × colour")
     ]
-    assert schema.is_pair.tolist() == [False, False, False, True, True]
-    assert schema.without_pairs.with_pairs(the_pairs(schema)) == schema
-    again = schema.without_pairs.with_pairs([the_pairs(schema)[0]] * 2)
+    assert schema.is_interaction.tolist() == [False, False, False, True, True]
+    assert (
+        schema.without_interactions.with_interactions(the_interactions(schema))
+        == schema
+    )
+    again = schema.without_interactions.with_interactions(
+        [the_interactions(schema)[0]] * 2
+    )
     assert again.labels()[3:] == ["colour × size", "colour × size (2)"]
 
 
-def test_pairs_follow_columns_with_several_views():
+def test_interactions_follow_columns_with_several_views():
     X = np.random.default_rng(0).normal(size=(50, 2))
     encoder = TableEncoder(numeric=("equal-width", "gaussian")).fit(X)
-    schema = encoder.schema_.with_pairs(
+    schema = encoder.schema_.with_interactions(
         [(identity(encoder.schema_, 2), identity(encoder.schema_, 0))]
     )
     assert schema.columns == [0, 0, 1, 1, 2]
@@ -106,11 +115,11 @@ def test_pairs_follow_columns_with_several_views():
     assert schema.labels()[-1] == "x1 × x0"
 
 
-def test_the_codes_of_a_pair_are_counted_and_its_sides_known():
+def test_the_codes_of_a_interaction_are_counted_and_its_sides_known():
     frame, _ = a_table()
-    pair = fitted_encoder(frame).schema_.features[3]
-    assert (pair.n_codes, pair.n_values) == (16, 15)
-    known = pair.both_known.reshape(4, 4)
+    interaction = fitted_encoder(frame).schema_.features[3]
+    assert (interaction.n_codes, interaction.n_values) == (16, 15)
+    known = interaction.both_known.reshape(4, 4)
     assert known[1:, 1:].all()
     assert not known[0].any()
     assert not known[:, 0].any()
@@ -119,7 +128,7 @@ def test_the_codes_of_a_pair_are_counted_and_its_sides_known():
 def test_a_side_needs_a_group_for_each_code():
     schema = TableSchema((FeatureSchema("a", "categorical", "text", ("x", "y")),))
     with pytest.raises(ValueError, match="group for each code"):
-        schema.with_pairs([(Side(0, (0, 1)), Side(0, (0, 1, 2)))])
+        schema.with_interactions([(Side(0, (0, 1)), Side(0, (0, 1, 2)))])
 
 
 @pytest.mark.parametrize(
@@ -177,12 +186,14 @@ def test_joint_codes_are_those_of_the_sides(n_jobs):
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int64, bool])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_a_matrix_of_bytes_has_pairs_too(dtype, order):
+def test_a_matrix_of_bytes_has_interactions_too(dtype, order):
     rng = np.random.default_rng(3)
     X = np.asarray(rng.integers(0, 2, (200, 3)) * 7, dtype=dtype, order=order)
     encoder = TableEncoder(categorical_features="all").fit(X)
     schema = encoder.schema_
-    encoder.schema_ = schema.with_pairs([(identity(schema, 2), identity(schema, 0))])
+    encoder.schema_ = schema.with_interactions(
+        [(identity(schema, 2), identity(schema, 0))]
+    )
     codes = encoder.encode(as_table(X))
     assert codes.blocks[0].look_up is not None
     assert_array_equal(codes.column(3), joint(codes.schema, codes, 3))
@@ -202,8 +213,8 @@ def test_joint_codes_are_as_wide_as_they_need_to_be():
     )
     encoder = TableEncoder().fit(X)
     sides = [identity(encoder.schema_, j) for j in range(3)]
-    pairs = [(sides[0], sides[0]), (sides[1], sides[2]), (sides[0], sides[1])]
-    encoder.schema_ = encoder.schema_.with_pairs(pairs)
+    interactions = [(sides[0], sides[0]), (sides[1], sides[2]), (sides[0], sides[1])]
+    encoder.schema_ = encoder.schema_.with_interactions(interactions)
     codes = encoder.encode(as_table(X))
     types = [codes.column(j).dtype for j in (3, 4, 5)]
     assert types == [np.uint32, np.uint8, np.uint16]
@@ -211,7 +222,7 @@ def test_joint_codes_are_as_wide_as_they_need_to_be():
         assert_array_equal(codes.column(j), joint(codes.schema, codes, j))
 
 
-def test_packing_keeps_the_sums_of_pairs():
+def test_packing_keeps_the_sums_of_interactions():
     frame, _ = a_table()
     codes = fitted_encoder(frame).encode(as_table(frame))
     packing, packed = pack_codes(codes, np.ones(5, dtype=bool))
@@ -224,9 +235,9 @@ def test_packing_keeps_the_sums_of_pairs():
 # -------------------------------------------------------------------------- the model
 
 
-def test_a_model_with_pairs_predicts_the_sum_of_its_rows():
+def test_a_model_with_interactions_predicts_the_sum_of_its_rows():
     frame, y = a_table()
-    clf = pair_model(frame, y)
+    clf = interaction_model(frame, y)
     schema, model = clf.model_.schema, clf.model_
     codes = clf.encoder_.encode(as_table(frame))
     plain = sy.NaiveBayes(**clf.get_params()).fit(frame, y)
@@ -239,9 +250,9 @@ def test_a_model_with_pairs_predicts_the_sum_of_its_rows():
     assert_array_equal(clf.predict(frame), clf.classes_[expected.argmax(axis=1)])
 
 
-def test_a_model_with_pairs_comes_back_from_its_file(tmp_path):
+def test_a_model_with_interactions_comes_back_from_its_file(tmp_path):
     frame, y = a_table()
-    clf = pair_model(frame, y)
+    clf = interaction_model(frame, y)
     clf.save(tmp_path / "model.json")
     back = sy.load(tmp_path / "model.json")
     assert back.model_.schema == clf.model_.schema
@@ -254,12 +265,12 @@ def test_a_model_with_pairs_comes_back_from_its_file(tmp_path):
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"sides": []}, "must be pair for two sides"),
-        ({"kind": "categorical"}, "must be pair for two sides"),
-        ({"name": "ab"}, "does not fit a pair"),
-        ({"cells": "text"}, "does not fit a pair"),
-        ({"column": 3}, "does not fit a pair"),
-        ({"missing_is_value": True}, "does not fit a pair"),
+        ({"sides": []}, "must be interaction for two sides"),
+        ({"kind": "categorical"}, "must be interaction for two sides"),
+        ({"name": "ab"}, "does not fit an interaction"),
+        ({"cells": "text"}, "does not fit an interaction"),
+        ({"column": 3}, "does not fit an interaction"),
+        ({"missing_is_value": True}, "does not fit an interaction"),
         ({"side": {"feature": 2}}, "attributes with codes"),
         ({"side": {"feature": 4}}, "attributes with codes"),
         ({"side": {"groups": [0, 1, 2]}}, "group for each code"),
@@ -270,31 +281,31 @@ def test_a_model_with_pairs_comes_back_from_its_file(tmp_path):
         ({"side": {"more": 1}}, "unknown key"),
     ],
 )
-def test_a_file_with_a_pair_that_cannot_be_is_refused(change, complaint):
+def test_a_file_with_a_interaction_that_cannot_be_is_refused(change, complaint):
     frame, y = a_table()
-    content = json.loads(json.dumps(content_of(pair_model(frame, y))))
-    pair = content["features"][3]
-    pair["sides"][0].update(change.pop("side", {}))
-    pair.update(change)
+    content = json.loads(json.dumps(content_of(interaction_model(frame, y))))
+    interaction = content["features"][3]
+    interaction["sides"][0].update(change.pop("side", {}))
+    interaction.update(change)
     with pytest.raises(InvalidContentError, match=complaint):
         estimator_from(content)
 
 
-def test_a_file_with_a_pair_before_a_column_is_refused():
+def test_a_file_with_a_interaction_before_a_column_is_refused():
     frame, y = a_table()
-    content = content_of(pair_model(frame, y))
+    content = content_of(interaction_model(frame, y))
     content["features"].insert(2, content["features"].pop())
-    with pytest.raises(InvalidContentError, match="pairs last"):
+    with pytest.raises(InvalidContentError, match="interactions last"):
         estimator_from(content)
 
 
-def test_rows_with_pairs_are_a_training_set_as_any_other():
+def test_rows_with_interactions_are_a_training_set_as_any_other():
     frame, y = a_table()
     estimation = Estimation(MEstimate(), "smoothed", 1e-9)
     encoding = Encoding(numeric={"mass": "gaussian"})
     training = encode_training(frame, y, None, Preparation(encoding, estimation))
-    pair = identity(training.schema, 0), identity(training.schema, 1)
-    paired = training.with_pairs([pair])
+    interaction = identity(training.schema, 0), identity(training.schema, 1)
+    paired = training.with_interactions([interaction])
     assert training.encoder.schema_ is training.schema
     assert paired.encoder.schema_ is paired.schema
     model = paired.estimate(paired.count())
@@ -308,9 +319,9 @@ def test_rows_with_pairs_are_a_training_set_as_any_other():
 # ------------------------------------------------------------------- the explanations
 
 
-def test_explanations_show_a_pair_as_a_column():
+def test_explanations_show_a_interaction_as_a_column():
     frame, y = a_table()
-    clf = pair_model(frame, y)
+    clf = interaction_model(frame, y)
     why = clf.explain_local(frame[:20])
     assert why.attributes[3:] == ["colour × size", "size × colour"]
     assert why.contributions.shape == (20, 5, 2)
@@ -330,9 +341,9 @@ def test_explanations_show_a_pair_as_a_column():
     assert "colour × size" in repr(whole)
 
 
-def test_what_would_have_to_change_is_a_column_and_pairs_follow_it():
+def test_what_would_have_to_change_is_a_column_and_interactions_follow_it():
     frame, y = a_table()
-    clf = pair_model(frame, y)
+    clf = interaction_model(frame, y)
     why = clf.explain_local(frame[:10])
     for i in range(10):
         found = why.counterfactual(i)

@@ -1,4 +1,4 @@
-"""Pairs of columns in explanations: shown as such, split on request, tabulated."""
+"""Interactions in explanations: shown as such, split on request, tabulated."""
 
 import json
 
@@ -32,8 +32,10 @@ def crossed(n=400, n_classes=2, seed=0):
 
 
 def fit(X, y, **settings):
-    pairs = [("size", "mass"), ("kind", "mass")]
-    return sy.ShrinkageNB(strength=(2.5, 10.0, 2.5), pairs=pairs, **settings).fit(X, y)
+    interactions = [("size", "mass"), ("kind", "mass")]
+    return sy.ShrinkageNB(
+        strength=(2.5, 10.0, 2.5), interactions=interactions, **settings
+    ).fit(X, y)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +53,7 @@ def three_classes():
 # ------------------------------------------------------------------------ single rows
 
 
-def test_a_pair_is_an_item_of_evidence_with_both_values(two_classes):
+def test_a_interaction_is_an_item_of_evidence_with_both_values(two_classes):
     clf, X, _ = two_classes
     found = clf.explain_local(X[:1])
     items = {item.attribute: item for item in found.evidence().items}
@@ -64,10 +66,12 @@ def test_a_pair_is_an_item_of_evidence_with_both_values(two_classes):
 
 
 @pytest.mark.parametrize("views", [False, True])
-def test_split_pairs_give_half_to_each_column_and_the_sums_stay(three_classes, views):
+def test_split_interactions_give_half_to_each_column_and_the_sums_stay(
+    three_classes, views
+):
     clf, X, _ = three_classes
     found = clf.explain_local(X[:20])
-    split = found.split_pairs()
+    split = found.split_interactions()
     assert split.attributes == ["size", "mass", "kind"]
     plain = found.contributions
     expected = np.stack(
@@ -91,41 +95,44 @@ def test_split_pairs_give_half_to_each_column_and_the_sums_stay(three_classes, v
 
 def test_the_setting_is_the_same_as_the_method(two_classes):
     clf, X, _ = two_classes
-    by_setting = explain_local(clf, X[:5], pairs="split")
-    by_method = explain_local(clf, X[:5]).split_pairs()
+    by_setting = explain_local(clf, X[:5], interactions="split")
+    by_method = explain_local(clf, X[:5]).split_interactions()
     assert by_setting.to_dict() == by_method.to_dict()
-    assert by_method.split_pairs() is by_method
+    assert by_method.split_interactions() is by_method
     with pytest.raises(ParameterError, match="'shown' or 'split'"):
-        explain_local(clf, X[:5], pairs="halved")
+        explain_local(clf, X[:5], interactions="halved")
 
 
-def test_a_model_without_pairs_is_split_as_it_is(two_classes):
+def test_a_model_without_interactions_is_split_as_it_is(two_classes):
     _, X, y = two_classes
     found = sy.NaiveBayes().fit(X, y).explain_local(X[:2])
-    assert found.split_pairs() is found
+    assert found.split_interactions() is found
 
 
-def test_split_pairs_go_on_to_pictures_and_counterfactuals(two_classes):
+def test_split_interactions_go_on_to_pictures_and_counterfactuals(two_classes):
     clf, X, _ = two_classes
     found = clf.explain_local(X[:1])
-    split = found.split_pairs()
+    split = found.split_interactions()
     assert split.counterfactual().to_dict() == found.counterfactual().to_dict()
     json.dumps(split.to_dict(), allow_nan=False)
 
 
-def test_a_pair_with_an_unknown_side_says_nothing(two_classes):
+def test_a_interaction_with_an_unknown_side_says_nothing(two_classes):
     clf, _, _ = two_classes
     row = pd.DataFrame({"size": [np.nan], "mass": [1.0], "kind": ["never seen"]})
     found = clf.explain_local(row)
-    centre = clf.model_.centre[clf.model_.schema.is_pair]
+    centre = clf.model_.centre[clf.model_.schema.is_interaction]
     np.testing.assert_array_equal(found.contributions[0, 3:], -centre)
     assert found.missing[0].tolist() == [True, False, False, True, False]
     assert "(unknown)" in found.values[0][3]
 
 
-def test_reasons_have_pairs_or_their_halves(two_classes):
+def test_reasons_have_interactions_or_their_halves(two_classes):
     clf, X, _ = two_classes
-    shown, split = reasons(clf, X[:30], 5), reasons(clf, X[:30], 5, pairs="split")
+    shown, split = (
+        reasons(clf, X[:30], 5),
+        reasons(clf, X[:30], 5, interactions="split"),
+    )
     assert any("×" in reason.attribute for line in shown for reason in line)
     assert not any("×" in reason.attribute for line in split for reason in line)
     for a, b in zip(shown, split, strict=True):
@@ -148,9 +155,9 @@ def test_a_counterfactual_changes_columns_and_does_win(two_classes):
 # ---------------------------------------------------------------------- the whole model
 
 
-def test_a_pair_has_a_table_of_its_cells(three_classes):
+def test_a_interaction_has_a_table_of_its_cells(three_classes):
     clf, X, _ = three_classes
-    table = clf.explain_global().pair(("mass", "kind"))
+    table = clf.explain_global().interaction(("mass", "kind"))
     assert table.name == "kind × mass"
     kind, mass = table.sides
     assert (kind.name, sorted(kind.labels)) == ("kind", ["new", "odd", "old"])
@@ -169,7 +176,7 @@ def test_a_pair_has_a_table_of_its_cells(three_classes):
                 np.testing.assert_allclose(table.cells[a, b], expected, atol=1e-12)
 
 
-def test_importance_of_a_pair_is_that_over_the_training_rows(two_classes):
+def test_importance_of_a_interaction_is_that_over_the_training_rows(two_classes):
     clf, X, _ = two_classes
     from_counts, from_rows = clf.explain_global(), clf.explain_global(X)
     np.testing.assert_allclose(
@@ -177,11 +184,11 @@ def test_importance_of_a_pair_is_that_over_the_training_rows(two_classes):
     )
 
 
-def test_text_counts_pairs_and_lists_the_cells_that_say_most(two_classes):
+def test_text_counts_interactions_and_lists_the_cells_that_say_most(two_classes):
     clf, _, _ = two_classes
     whole = clf.explain_global()
-    assert "3 attributes and 2 pairs of them" in repr(whole)
-    table = whole.pair("size × mass")
+    assert "3 attributes and 2 interactions" in repr(whole)
+    table = whole.interaction("size × mass")
     lines = repr(table).splitlines()
     assert lines[1].split() == ["size", "mass", "rows", "for", "out", "±"]
     assert len(lines) == 3 + min(12, table.cells[:, :, 0].size)
@@ -191,15 +198,15 @@ def test_text_counts_pairs_and_lists_the_cells_that_say_most(two_classes):
     assert table.sides[1].labels[b] in lines[3]
 
 
-def test_pairs_are_found_by_name_columns_or_place(two_classes):
+def test_interactions_are_found_by_name_columns_or_place(two_classes):
     whole = two_classes[0].explain_global()
-    first = whole.pair()
+    first = whole.interaction()
     assert first.importance.mean() == whole.importance[3:].max()
-    assert whole.pair("kind × mass") is whole.pair(("kind", "mass"))
+    assert whole.interaction("kind × mass") is whole.interaction(("kind", "mass"))
     for wrong in ("size", 2, ("size", "kind")):
-        with pytest.raises(ParameterError, match="Pairs: "):
-            whole.pair(wrong)
-    with pytest.raises(ParameterError, match="not a pair of columns"):
+        with pytest.raises(ParameterError, match="Interactions: "):
+            whole.interaction(wrong)
+    with pytest.raises(ParameterError, match="not an interaction"):
         _ = whole.table("size").cells
 
 
@@ -251,7 +258,7 @@ def test_many_bins_are_merged_with_all_their_rows(two_classes):
 # ------------------------------------------------------------------------- the page
 
 
-def test_the_page_marks_the_cell_of_each_pair(browser, two_classes, tmp_path):
+def test_the_page_marks_the_cell_of_each_interaction(browser, two_classes, tmp_path):
     clf, X, _ = two_classes
     clf.to_html(tmp_path / "model.html")
     browser.open(tmp_path / "model.html")

@@ -1,4 +1,4 @@
-"""Maps of pairs of columns."""
+"""Maps of interactions."""
 
 import numpy as np
 import pandas as pd
@@ -6,13 +6,13 @@ import pytest
 
 import steelyard as sy
 from steelyard.displays import (
+    InteractionHeatmapDisplay,
     NomogramDisplay,
-    PairHeatmapDisplay,
     ValueCurveDisplay,
     WaterfallDisplay,
     WeightBarsDisplay,
 )
-from steelyard.displays.pair_maps import short_numbers
+from steelyard.displays.interaction_maps import short_numbers
 from steelyard.exceptions import ParameterError
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -44,8 +44,10 @@ def crossed(n_classes, n=300):
 @pytest.fixture(scope="module", params=[2, 11])
 def fitted(request):
     X, y = crossed(request.param)
-    pairs = [("size", LONG), ("kind", "size"), (LONG, "kind")]
-    return sy.ShrinkageNB(strength=(2.5, 10.0, 2.5), pairs=pairs).fit(X, y), X
+    interactions = [("size", LONG), ("kind", "size"), (LONG, "kind")]
+    return sy.ShrinkageNB(strength=(2.5, 10.0, 2.5), interactions=interactions).fit(
+        X, y
+    ), X
 
 
 def tick_overlaps(ax):
@@ -61,10 +63,12 @@ def tick_overlaps(ax):
     return found
 
 
-@pytest.mark.parametrize("pair", [0, 1, 2])
-def test_a_map_has_the_evidence_of_the_cells_in_a_panel_for_each_class(fitted, pair):
+@pytest.mark.parametrize("interaction", [0, 1, 2])
+def test_a_map_has_the_evidence_of_the_cells_in_a_panel_for_each_class(
+    fitted, interaction
+):
     clf, _ = fitted
-    display = PairHeatmapDisplay.from_estimator(clf, pair)
+    display = InteractionHeatmapDisplay.from_estimator(clf, interaction)
     figure, table = display.figure_, display.table
     figure.draw_without_rendering()
     panels = [ax for ax in figure.axes if ax.get_visible() and ax.collections]
@@ -89,7 +93,9 @@ def test_a_map_has_the_evidence_of_the_cells_in_a_panel_for_each_class(fitted, p
 def test_cut_points_are_between_cells_and_values_beside_them(fitted):
     clf, _ = fitted
     one = [clf.classes_[0]]
-    display = PairHeatmapDisplay.from_estimator(clf, ("kind", "size"), classes=one)
+    display = InteractionHeatmapDisplay.from_estimator(
+        clf, ("kind", "size"), classes=one
+    )
     kind, size = display.table.sides
     assert display.ax_.get_yticks().tolist() == [
         k + 0.5 for k in range(len(kind.labels))
@@ -103,15 +109,15 @@ def test_cut_points_are_between_cells_and_values_beside_them(fitted):
 def test_a_map_goes_into_axes_that_are_given(fitted):
     clf, _ = fitted
     _, ax = plt.subplots()
-    display = PairHeatmapDisplay.from_estimator(clf, 0, ax=ax)
+    display = InteractionHeatmapDisplay.from_estimator(clf, 0, ax=ax)
     assert display.ax_ is ax and len(ax.collections) == 1
     asked = clf.classes_[0]
-    only = PairHeatmapDisplay.from_estimator(clf, 0, classes=[asked])
+    only = InteractionHeatmapDisplay.from_estimator(clf, 0, classes=[asked])
     shown = only.ax_.collections[0].get_array().ravel()
     np.testing.assert_allclose(shown, only.table.cells[:, :, 0].ravel())
 
 
-def test_a_nomogram_has_lines_for_pairs_and_maps_below(fitted):
+def test_a_nomogram_has_lines_for_interactions_and_maps_below(fitted):
     clf, X = fitted
     display = NomogramDisplay.from_estimator(clf, row=X[:1])
     names = [t.get_text() for t in display.ax_.get_yticklabels()]
@@ -120,7 +126,7 @@ def test_a_nomogram_has_lines_for_pairs_and_maps_below(fitted):
     rings = [p for ax in maps for p in ax.patches if p.get_linewidth() == 1.6]
     assert len(rings) == 3
     display.figure_.draw_without_rendering()
-    without = NomogramDisplay.from_estimator(clf, max_pairs=0)
+    without = NomogramDisplay.from_estimator(clf, max_interactions=0)
     assert len(without.figure_.axes) == 1
     _, ax = plt.subplots()
     assert NomogramDisplay.from_estimator(clf, ax=ax).figure_ is ax.figure
@@ -140,21 +146,24 @@ def test_the_ring_of_a_map_is_around_the_cell_of_the_row(fitted):
         expected = (k * t[c] - t.sum()) / (k - 1)
         assert table.cells[a, b, c] == pytest.approx(expected, abs=1e-9)
     with pytest.raises(ParameterError, match="other attributes"):
-        NomogramDisplay.from_explanation(whole, row=row.split_pairs())
+        NomogramDisplay.from_explanation(whole, row=row.split_interactions())
 
 
-def test_other_pictures_take_models_with_pairs(fitted):
+def test_other_pictures_take_models_with_interactions(fitted):
     clf, X = fitted
     total = clf.explain_local(X).evidence(0).total
-    for explanation in (clf.explain_local(X), clf.explain_local(X).split_pairs()):
+    for explanation in (
+        clf.explain_local(X),
+        clf.explain_local(X).split_interactions(),
+    ):
         display = WaterfallDisplay.from_explanation(explanation)
         assert display.ax_.patches[-1].get_width() == pytest.approx(total, abs=1e-9)
     names = clf.explain_global().attributes
     assert sorted(WeightBarsDisplay.from_estimator(clf).names) == sorted(names)
-    with pytest.raises(ParameterError, match="PairHeatmapDisplay"):
+    with pytest.raises(ParameterError, match="InteractionHeatmapDisplay"):
         ValueCurveDisplay.from_estimator(clf, 3)
     with pytest.raises(ParameterError, match="ValueCurveDisplay"):
-        PairHeatmapDisplay(clf.explain_global().table("size")).plot()
+        InteractionHeatmapDisplay(clf.explain_global().table("size")).plot()
 
 
 def test_curves_end_near_the_rows(fitted):
@@ -169,8 +178,8 @@ def test_curves_end_near_the_rows(fitted):
     assert shown.max() < X[LONG].max() + 0.15 * span
 
 
-def test_a_model_without_pairs_says_so(fitted):
+def test_a_model_without_interactions_says_so(fitted):
     _, X = fitted
     clf = sy.NaiveBayes().fit(X, np.arange(len(X)) % 2)
-    with pytest.raises(ParameterError, match="no pair was worth keeping"):
-        PairHeatmapDisplay.from_estimator(clf)
+    with pytest.raises(ParameterError, match="none was worth keeping"):
+        InteractionHeatmapDisplay.from_estimator(clf)

@@ -1,4 +1,4 @@
-"""Maps of pairs of columns: cells in the colours of evidence, with readable axes."""
+"""Maps of interactions: cells in the colours of evidence, with readable axes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from steelyard.displays import drawing as draw
 from steelyard.exceptions import ParameterError
 from steelyard.explain.overall import explain_global
 from steelyard.explain.value_tables import AttributeTable
-from steelyard.explain.views import PairSide
+from steelyard.explain.views import InteractionSide
 
 # Maps in one line.
 _MAX_LINE = 4
@@ -30,7 +30,7 @@ _RING = {"fill": False, "edgecolor": draw.INK, "linewidth": 1.6}
 # Size of the names of values, and room between them in inches.
 _TICKS, _ROOM = 7.0, 0.1
 
-# Inches of one of several maps of different pairs: itself, and what is above it.
+# Inches of one of several maps of different interactions: itself, and what is above it.
 _SMALL_MAP, _SMALL_HEIGHT = 1.7, 2.0
 
 # How many classes have a map unless they are named.
@@ -99,17 +99,17 @@ def _colour_bar(
     bar.ax.tick_params(labelsize=_TICKS)
 
 
-def _widest(side: PairSide) -> float:
+def _widest(side: InteractionSide) -> float:
     return max((draw.text_width(text, _TICKS) for text in _names(side)), default=0.0)
 
 
-def _fits(side: PairSide, width: float) -> bool:
+def _fits(side: InteractionSide, width: float) -> bool:
     """Whether the names of a side fit into a width."""
     return (_widest(side) + _ROOM / 2.0) * len(side.labels) <= width
 
 
 def draw_map(ax: Any, table: AttributeTable, c: int, limit: float, width: float) -> Any:
-    """Draw what a pair says for one class, on axes about so wide; return the cells."""
+    """Draw an interaction for one class on axes of about this width."""
     from matplotlib.colors import LinearSegmentedColormap
 
     colours = LinearSegmentedColormap.from_list("evidence", list(_COLOURS))
@@ -131,16 +131,16 @@ def draw_map(ax: Any, table: AttributeTable, c: int, limit: float, width: float)
     return image
 
 
-def _names(side: PairSide) -> list[str]:
+def _names(side: InteractionSide) -> list[str]:
     """Texts of the ticks of a side: cut points, then values."""
     return [*short_numbers(side.edges), *_values(side)]
 
 
-def _values(side: PairSide) -> list[str]:
+def _values(side: InteractionSide) -> list[str]:
     return [draw.label(text, 18) for text in side.labels[side.n_intervals :]]
 
 
-def _name_values(axis: Any, side: PairSide) -> None:
+def _name_values(axis: Any, side: InteractionSide) -> None:
     """Put cut points between cells, and names of values beside them."""
     n = side.n_intervals
     places = [*range(1, n), *(k + 0.5 for k in range(n, len(side.labels)))]
@@ -167,8 +167,8 @@ def short_numbers(numbers: tuple[float, ...]) -> list[str]:
 
 
 @dataclass(eq=False, repr=False)
-class PairHeatmapDisplay(draw.Display):
-    """Evidence of a pair of columns: a cell for each value of one and of the other.
+class InteractionHeatmapDisplay(draw.Display):
+    """Evidence of an interaction: a cell for each value of one and of the other.
 
     Colours are evidence beyond that of the two columns alone; cells without training
     rows are hatched. With several classes there is a map for each.
@@ -176,21 +176,21 @@ class PairHeatmapDisplay(draw.Display):
     Parameters
     ----------
     table : AttributeTable
-        The pair.
+        The interaction.
     classes : list, default=None
         Classes with a map: by default the second of two, or up to twelve of several,
-        those that the pair says most about. On axes that are given there is one
+        those that the interaction says most about. On axes that are given there is one
         map.
 
     Examples
     --------
     >>> import numpy as np
     >>> from steelyard import ShrinkageNB
-    >>> from steelyard.displays import PairHeatmapDisplay
+    >>> from steelyard.displays import InteractionHeatmapDisplay
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> y = (X[:, 0] > 0) != (X[:, 1] > 0)
-    >>> clf = ShrinkageNB(strength=(2.5, 10, 2.5), pairs=[(0, 1)]).fit(X, y)
-    >>> display = PairHeatmapDisplay.from_estimator(clf, "x0 × x1")
+    >>> clf = ShrinkageNB(strength=(2.5, 10, 2.5), interactions=[(0, 1)]).fit(X, y)
+    >>> display = InteractionHeatmapDisplay.from_estimator(clf, "x0 × x1")
     """
 
     table: AttributeTable
@@ -200,28 +200,28 @@ class PairHeatmapDisplay(draw.Display):
     def from_estimator(
         cls,
         clf: Any,
-        pair: str | int | tuple[str, str] = 0,
+        interaction: str | int | tuple[str, str] = 0,
         *,
         classes: list[Any] | None = None,
         ax: Any = None,
-    ) -> PairHeatmapDisplay:
-        """Draw one pair of a classifier that is one sum.
+    ) -> InteractionHeatmapDisplay:
+        """Draw one interaction of a classifier that is one sum.
 
         Parameters
         ----------
         clf : BaseNB
             A fitted classifier.
-        pair : str, tuple of two column names or int, default=0
-            The pair by its name, its columns, or its place by importance.
+        interaction : str, tuple of two column names or int, default=0
+            The interaction by its name, its columns, or its place by importance.
         classes
-            As in ``PairHeatmapDisplay``.
+            As in ``InteractionHeatmapDisplay``.
         """
-        return cls(explain_global(clf).pair(pair), classes).plot(ax=ax)
+        return cls(explain_global(clf).interaction(interaction), classes).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
         table = self.table
         if not table.sides:
-            problem = f"{table.name} is not a pair. Use ValueCurveDisplay."
+            problem = f"{table.name} is not an interaction. Use ValueCurveDisplay."
             raise ParameterError(problem)
         most, strength = _MAX_CLASSES if ax is None else 1, table.importance
         if strength is None:
