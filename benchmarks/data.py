@@ -12,12 +12,12 @@ __all__ = ["frame", "labelled_codes", "labelled_numbers", "n_rows"]
 _SEED = 20240607
 
 # Enough for two blocks of rows, so that little data take the same way as much.
-_LEAST_ROWS = 20_000
+_MIN_ROWS = 20_000
 
 
 def n_rows(full: int, scale: float) -> int:
     """Return the number of rows at a share of the full size, 20,000 at least."""
-    return max(_LEAST_ROWS, round(full * scale))
+    return max(_MIN_ROWS, round(full * scale))
 
 
 def labelled_codes(

@@ -23,7 +23,7 @@ __all__ = ["in_child", "measure", "touch_memory"]
 
 # A quick candidate has several turns in a round, up to this time or this number.
 _TURN_SECONDS = 0.25
-_MOST_TURNS = 10
+_MAX_TURNS = 10
 
 
 def measure(row: Row, scale: float, rounds: int | None) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def _interleaved(
             start = perf_counter()
             run()
             first = perf_counter() - start
-            turns[name] = max(1, min(_MOST_TURNS, math.floor(_TURN_SECONDS / first)))
+            turns[name] = max(1, min(_MAX_TURNS, math.floor(_TURN_SECONDS / first)))
     times: dict[str, list[float]] = {name: [] for name in candidates}
     for _ in range(rounds):
         for name, run in candidates.items():

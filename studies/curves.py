@@ -29,10 +29,10 @@ DATASETS = (
 ).split()
 
 # Steps of log-odds that count as going up or down.
-LEAST_STEP = 0.02
+MIN_STEP = 0.02
 
 # Values that a column must have, and those at which its curve is read at most.
-LEAST_VALUES, MOST_VALUES = 10, 200
+MIN_VALUES, MAX_VALUES = 10, 200
 
 Floats = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ class Shape(NamedTuple):
     """Largest step of any column between neighbouring values."""
 
 
-def turns(curve: Floats, least_step: float = LEAST_STEP) -> int:
+def turns(curve: Floats, least_step: float = MIN_STEP) -> int:
     """Count changes of direction, steps of next to nothing left out.
 
     Examples
@@ -65,7 +65,7 @@ def grid_of(column: Floats) -> Floats:
     known = column[~np.isnan(column)]
     low, high = np.quantile(known, [0.02, 0.98])
     values = np.unique(known[(known >= low) & (known <= high)])
-    picked = np.linspace(0, len(values) - 1, min(len(values), MOST_VALUES))
+    picked = np.linspace(0, len(values) - 1, min(len(values), MAX_VALUES))
     return values[np.rint(picked).astype(int)]
 
 
@@ -74,7 +74,7 @@ def curves(clf: Any, X: pd.DataFrame) -> list[Floats]:
     found = []
     for name in X.columns[[pd.api.types.is_numeric_dtype(X[c]) for c in X.columns]]:
         grid = grid_of(X[name].to_numpy(dtype=float))
-        if X[name].nunique() < LEAST_VALUES or len(grid) < 2:
+        if X[name].nunique() < MIN_VALUES or len(grid) < 2:
             continue
         rows = X.iloc[[0] * len(grid)].reset_index(drop=True)
         share = clf.predict_proba(rows.assign(**{name: grid}))

@@ -49,10 +49,10 @@ MAIN_EFFECTS = "SHNB-main"
 
 # A method is compared on data sets, not on folds, if it ran on this share of those of
 # the control and the forest.
-_LEAST_SHARE = 0.85
+_MIN_SHARE = 0.85
 
 # Points behind the forest that want a reason, and points that interactions may cost.
-_BEHIND, _MOST_COST = 0.03, 0.01
+_BEHIND, _MAX_COST = 0.03, 0.01
 
 _TWINS = "rows have a twin with the same values, nearly always of the same class: what "
 _TWINS += "remembers rows gains by that"
@@ -200,7 +200,7 @@ def wide_methods(rows: list[Row]) -> tuple[list[str], list[str]]:
         m: {d for d, n in by_set.items() if n == n_fits} for m, by_set in ran.items()
     }
     asked = set.intersection(*(done[m] for m in (CONTROL, FOREST) if m in done))
-    least = _LEAST_SHARE * len(asked)
+    least = _MIN_SHARE * len(asked)
     whole = [m for m in done if m != MAIN_EFFECTS and len(done[m] & asked) >= least]
     datasets = set.intersection(asked, *(done[m] for m in whole))
     return whole, [d for d in ran[CONTROL] if d in datasets]
@@ -342,7 +342,7 @@ def _interactions(rows: list[Row]) -> Iterator[str]:
             for m in board.MEASURES
             for value in same[m][i, ::-1]
         ]
-        + [Cell(MEASURES["accuracy"].text(gain[i], True), best=gain[i] < -_MOST_COST)]
+        + [Cell(MEASURES["accuracy"].text(gain[i], True), best=gain[i] < -_MAX_COST)]
         for i in np.argsort(gain, kind="stable").tolist()
     ]
     titles = [MEASURES[m].title for m in board.MEASURES]

@@ -39,7 +39,7 @@ DATASETS = (
     "mammographic"
 ).split()
 PACKAGES = {"optbinning": "optbinning", "fasterrisk": "FasterRisk"}
-N_QUESTIONS, N_CUTS, N_PARTS, MOST_ROWS = 10, 10, 3, 3000
+N_QUESTIONS, N_CUTS, N_PARTS, MAX_ROWS = 10, 10, 3, 3000
 
 Card = tuple[np.ndarray, int]
 """Probabilities of the second class in new rows, and the number of cells."""
@@ -104,8 +104,8 @@ def measured(name: str, packages: list[str]) -> dict[str, np.ndarray]:
     y = (np.asarray(data.target).astype(str) == sorted(data.classes)[1]).astype(int)
     texts = [c for c in X.columns if not pd.api.types.is_numeric_dtype(X[c])]
     X = X.astype({c: object for c in texts})
-    if len(X) > MOST_ROWS:
-        some = np.random.default_rng(0).choice(len(X), MOST_ROWS, replace=False)
+    if len(X) > MAX_ROWS:
+        some = np.random.default_rng(0).choice(len(X), MAX_ROWS, replace=False)
         X, y = X.iloc[some].reset_index(drop=True), y[some]
     parts = StratifiedKFold(N_PARTS, shuffle=True, random_state=0).split(X, y)
     found: dict[str, list[Any]] = defaultdict(list)

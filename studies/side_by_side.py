@@ -48,7 +48,7 @@ CHOOSING = (
 ).split()
 
 # Columns times classes that a small set has at most.
-MOST_CELLS = 205
+MAX_CELLS = 205
 
 # Probabilities are no smaller than this in a log-loss.
 LEAST = 1e-15
@@ -89,7 +89,7 @@ def sets_of(names: Sequence[str]) -> list[str]:
 def _sizes() -> Iterator[tuple[str, bool]]:
     """Yield all sets of the folder, and whether each has few columns and classes."""
     for row in pd.read_csv(data_folder() / "MANIFEST.csv").itertuples():
-        yield str(row.name), int(row.attributes) * int(row.classes) <= MOST_CELLS
+        yield str(row.name), int(row.attributes) * int(row.classes) <= MAX_CELLS
 
 
 def hidden(X: pd.DataFrame, known: float, seed: int) -> pd.DataFrame:

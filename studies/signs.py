@@ -28,7 +28,7 @@ from steelyard.lab.data.datasets import load_dataset
 DATASETS = (
     "adult credit-g credit-a heart-c cmc vote breast-cancer colic car hepatitis"
 ).split()
-MOST_ROWS, LEAST_ROWS, LEAST_EVIDENCE = 5000, 50, 0.1
+MAX_ROWS, MIN_ROWS, MIN_EVIDENCE = 5000, 50, 0.1
 
 Values = Iterator[tuple[str, str, np.ndarray]]
 
@@ -38,7 +38,7 @@ def own_values(clf: ShrinkageNB) -> Values:
     for table in clf.explain_global().tables:
         if table.kind == "categorical" and table.counts is not None:
             rows = table.counts.sum(axis=1)
-            for k in np.flatnonzero(rows[1:] >= LEAST_ROWS) + 1:
+            for k in np.flatnonzero(rows[1:] >= MIN_ROWS) + 1:
                 yield table.name, table.labels[k], table.evidence[k]
 
 
@@ -82,8 +82,8 @@ def measured(name: str, boosting: Any) -> dict[str, float]:
     """Return how far both agree on one data set."""
     data = load_dataset(name)
     X, y = data.table, np.asarray(data.target).astype(str)
-    if len(X) > MOST_ROWS:
-        rows = np.random.default_rng(0).choice(len(X), MOST_ROWS, replace=False)
+    if len(X) > MAX_ROWS:
+        rows = np.random.default_rng(0).choice(len(X), MAX_ROWS, replace=False)
         X, y = X.iloc[rows].reset_index(drop=True), y[rows]
     texts = [c for c in X.columns if not pd.api.types.is_numeric_dtype(X[c])]
     X = X.astype({c: object for c in texts})
@@ -106,7 +106,7 @@ def measured(name: str, boosting: Any) -> dict[str, float]:
             continue
         chosen = [1] if len(own) == 2 else range(len(own))
         for c in chosen:
-            if min(abs(own[c]), abs(other[c])) > LEAST_EVIDENCE:
+            if min(abs(own[c]), abs(other[c])) > MIN_EVIDENCE:
                 total, same = total + 1, same + int(own[c] * other[c] > 0.0)
     return {"values": total, "same": same, "correlation": correlation}
 

@@ -90,7 +90,7 @@ def test_a_case_that_hangs_is_a_finding(monkeypatch):
             pass
 
     monkeypatch.setitem(fuzz.ATTACKS, "files", attack)
-    monkeypatch.setattr(fuzz, "MOST_SECONDS", 1)
+    monkeypatch.setattr(fuzz, "MAX_SECONDS", 1)
     assert "not done in 1 seconds" in fuzz.run_case("files", 0, 0).found["case"]
 
 

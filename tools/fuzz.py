@@ -45,7 +45,7 @@ ATTACKS: dict[str, Callable[[Case, int], None]] = {
 # About three minutes.
 COUNTS = {"tables": 210, "files": 1000, "texts": 200, "journals": 500, "chains": 100}
 # What takes longer is a finding.
-MOST_SECONDS = 120
+MAX_SECONDS = 120
 
 
 class Done(NamedTuple):
@@ -68,7 +68,7 @@ def run_case(kind: str, number: int, seed: int) -> Done:
         warnings.simplefilter("ignore")
         case = Case(random.Random(f"{seed} {kind} {number}"), Path(folder))
         try:
-            with _limited(MOST_SECONDS):
+            with _limited(MAX_SECONDS):
                 ATTACKS[kind](case, number)
         except Exception as error:
             case.found["case"] = said(error)

@@ -50,7 +50,7 @@ TARGETS: dict[str, str] = {
     "tests/table/test_interactions.py tests/table/test_take.py "
     "tests/classifiers/test_naive_bayes.py tests/classifiers/test_chunks.py",
 }
-MOST_SECONDS = 240
+MAX_SECONDS = 240
 
 _COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
@@ -243,7 +243,7 @@ def run_tests(tests: str, copy: Path) -> str:
             cwd=copy,
             env=environment,
             capture_output=True,
-            timeout=MOST_SECONDS,
+            timeout=MAX_SECONDS,
         )
     except subprocess.TimeoutExpired:
         return "timeout"

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-MOST_SECONDS = 180
+MAX_SECONDS = 180
 _LINE = re.compile(r"--seed \d+ --only (\w+:\d+)  ([^:]+): ")
 
 
@@ -46,7 +46,7 @@ BUGS = (
     ),
     Bug(
         "far numbers clipped too early",
-        "t = min(abs(x - m[j]) * s[j], _FARTHEST)",
+        "t = min(abs(x - m[j]) * s[j], _MAX_DISTANCE)",
         "t = min(abs(x - m[j]) * s[j], 30.0)",
     ),
     Bug(
@@ -155,7 +155,7 @@ def look_for(name: str, seed: int) -> int:
     """Look for all bugs, or those with a name, and print which are found."""
     bugs = [bug for bug in BUGS if name in bug.name]
     with planted(None) as source:
-        before = {found[:2] for found in findings(source, seed, 3 * MOST_SECONDS)}
+        before = {found[:2] for found in findings(source, seed, 3 * MAX_SECONDS)}
     print(f"{len(before)} findings without any bug")
     print(f"{'bug':46}{'found by':34}{'case':12}{'seconds':>8}", flush=True)
     n_found = 0
@@ -174,7 +174,7 @@ def look_for(name: str, seed: int) -> int:
 def _first(bug: Bug, seed: int, before: set[tuple[str, str]]) -> Found | str:
     try:
         with planted(bug) as source:
-            for found in findings(source, seed, MOST_SECONDS):
+            for found in findings(source, seed, MAX_SECONDS):
                 if found[:2] not in before:
                     return found
     except GoneError as error:

@@ -19,7 +19,7 @@ MOST = 3_000
 
 @pytest.fixture
 def few_are_kept(monkeypatch):
-    monkeypatch.setattr(continuation, "MOST_KEPT", MOST)
+    monkeypatch.setattr(continuation, "MAX_KEPT", MOST)
 
 
 def stream(n, seed=0, flip=False):

@@ -210,8 +210,8 @@ def test_an_identifier_that_was_left_out_need_not_be_in_later_chunks():
 
 
 def test_dates_and_categories_that_the_kept_rows_lack_are_not_forgotten(monkeypatch):
-    monkeypatch.setattr(continuation, "MOST_KEPT", 150)
-    monkeypatch.setattr(continuation, "LEAST_OF_WIDE", 150)
+    monkeypatch.setattr(continuation, "MAX_KEPT", 150)
+    monkeypatch.setattr(continuation, "MIN_OF_WIDE", 150)
     X, y = dated(days("2023-06-01", 900))
     X["rare"] = np.where(np.arange(900) == 3, "once", "often")
     clf = quick(constraints={"when.year": "increasing"}, missing="value")

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import steelyard as sy
 from steelyard.exceptions import ColumnError, ParameterError, TableError
 from steelyard.io import as_source
-from steelyard.io.chunks import MOST_BYTES, MOST_ROWS, read_ahead
+from steelyard.io.chunks import MAX_BYTES, MAX_ROWS, read_ahead
 from steelyard.table.frames import as_table
 
 N = 1000
@@ -214,14 +214,14 @@ def test_nothing_is_left_after_success_error_and_interrupt(make, tmp_path, monke
 
 
 def test_large_row_groups_are_sliced_and_small_ones_joined(tmp_path):
-    cells = pa.table({"a": np.arange(2 * MOST_ROWS + 5)})
+    cells = pa.table({"a": np.arange(2 * MAX_ROWS + 5)})
     pq.write_table(cells, tmp_path / "one.parquet", row_group_size=len(cells))
     pq.write_table(cells, tmp_path / "tiny.parquet", row_group_size=1000)
     for name in ("one", "tiny"):
         chunks = list(sy.scan(tmp_path / f"{name}.parquet").chunks())
         sizes = [chunk.n_rows for chunk in chunks]
         assert sum(sizes) == len(cells)
-        assert max(sizes) <= MOST_ROWS
+        assert max(sizes) <= MAX_ROWS
         assert len(sizes) <= 4
         starts = [chunk.first_row for chunk in chunks]
         assert starts == [0, *itertools.accumulate(sizes)][:-1]
@@ -233,7 +233,7 @@ def test_chunks_of_wide_tables_have_fewer_rows(tmp_path):
     pq.write_table(cells, tmp_path / "wide.parquet")
     chunks = list(sy.scan(tmp_path / "wide.parquet").chunks())
     assert len(chunks) > 1
-    assert max(chunk.cells.nbytes for chunk in chunks) <= 1.05 * MOST_BYTES
+    assert max(chunk.cells.nbytes for chunk in chunks) <= 1.05 * MAX_BYTES
 
 
 def test_the_number_of_rows_in_a_chunk_can_be_given(tmp_path):

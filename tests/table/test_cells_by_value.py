@@ -131,7 +131,7 @@ def test_numbers_that_lie_close_together_are_read_again(monkeypatch):
         y = np.arange(N) % 2
         assert not streamed(DISTRIBUTIONS[name], y, np.arange(N))[2], name
     # As with 65,536 cells and millions of rows.
-    monkeypatch.setattr(number_cells, "_MOST_CELLS", 1 << 12)
+    monkeypatch.setattr(number_cells, "_MAX_CELLS", 1 << 12)
     numbers = DISTRIBUTIONS["cluster and tails"]
     y = classes_of(numbers)
     edges, _, was_read_again = streamed(numbers, y, np.arange(N))
@@ -147,7 +147,7 @@ def test_numbers_that_lie_close_together_are_read_again(monkeypatch):
 
 
 def test_second_readings_of_parts_add_up(monkeypatch):
-    monkeypatch.setattr(number_cells, "_MOST_CELLS", 1 << 12)
+    monkeypatch.setattr(number_cells, "_MAX_CELLS", 1 << 12)
     numbers = DISTRIBUTIONS["cluster and tails"]
     y = classes_of(numbers)
     summary = summary_of(as_table(numbers[:, None]), y, None, TableEncoder())
@@ -204,7 +204,7 @@ def test_few_numbers_are_counted_one_by_one(rows, seed):
 @given(st.integers(0, 10_000), st.sampled_from([4, 16]))
 def test_prefixes_are_the_longest_that_leave_few_enough_cells(seed, most):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(number_cells, "_MOST_CELLS", most)
+        patch.setattr(number_cells, "_MAX_CELLS", most)
         patch.setattr(number_cells, "_FIRST_CELLS", 2)
         rng = np.random.default_rng(seed)
         numbers = rng.normal(size=200).round(rng.integers(0, 12)) + 0.0

@@ -302,7 +302,7 @@ def test_they_are_refused_beside_booleans_too():
 
 
 def test_too_many_values_are_refused(monkeypatch):
-    monkeypatch.setattr("steelyard.table.summary.chunked_column.MOST_VALUES", 3)
+    monkeypatch.setattr("steelyard.table.summary.chunked_column.MAX_VALUES", 3)
     summary = TableSummary(TableEncoder())
     summary.take_in(as_table(pd.DataFrame({"id": list("abc")})), [0, 1, 0])
     with pytest.raises(ColumnError, match="'id' has more than 3 different values"):

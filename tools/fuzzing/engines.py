@@ -17,14 +17,14 @@ OPTIONS = {
     "onnx": {"missing_text": "(none)"},
 }
 TOLERANCE = 1e-9
-FARTHEST = 1e5
+MAX_DISTANCE = 1e5
 
 
 def check_engines(case: Case, clf: Any, queries: Any, p: Any) -> None:
     """Score rows by the scorer and by every engine, where these take the model."""
     # Of very large scores, sums in another order differ by more than probabilities can.
     scores = np.abs(clf.predict_joint_log_proba(queries)).max(axis=1)
-    queries, p = queries[scores < FARTHEST], p[scores < FARTHEST]
+    queries, p = queries[scores < MAX_DISTANCE], p[scores < MAX_DISTANCE]
     if not len(p):
         return
     with case.check("scorer"):

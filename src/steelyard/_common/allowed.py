@@ -31,10 +31,10 @@ SEARCH_ENDS = ("complete", "time limit", "interrupted")
 N_BARS = 20
 """Bars of a histogram, all of one width."""
 
-MOST_HASHES, HASH_BYTES = 256, 6
+MAX_HASHES, HASH_BYTES = 256, 6
 """How many hashes of training rows a model keeps, and how long they are."""
 
-MOST_KEPT, LEAST_OF_WIDE, MOST_KEPT_CELLS = 40_000, 10_000, 1_000_000
+MAX_KEPT, MIN_OF_WIDE, MAX_KEPT_CELLS = 40_000, 10_000, 1_000_000
 """How many rows a model keeps at most to go on learning from.
 
 Of a wide table, of more cells than that, fewer.
@@ -42,10 +42,10 @@ Of a wide table, of more cells than that, fewer.
 
 # Weights of rows and of classes, and sums of their products, stay finite in single
 # precision, which preconditioners have.
-LEAST_WEIGHT, LARGEST_WEIGHT = 1e-15, 1e15
+MIN_WEIGHT, LARGEST_WEIGHT = 1e-15, 1e15
 
 # Deviations on a grid are a sixth of its step, and their inverses finite.
-LEAST_STEP = 1e-300
+MIN_STEP = 1e-300
 
 # Relative densities: how far evidence may go against a class.
 DENSITY_DEPTH = 20.0

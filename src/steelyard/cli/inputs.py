@@ -379,7 +379,7 @@ def _size_in_memory(path: str, format: str | None) -> int:
 
 def open_rows(arguments: argparse.Namespace) -> tuple[Scan, Recast]:
     """Open the files to learn from, chunk by chunk."""
-    from steelyard.io.chunks import MOST_ROWS
+    from steelyard.io.chunks import MAX_ROWS
     from steelyard.io.dataset import open_table
     from steelyard.io.scanning import Scan
 
@@ -400,7 +400,7 @@ def open_rows(arguments: argparse.Namespace) -> tuple[Scan, Recast]:
         target=target,
         weight=arguments.weights,
         columns=columns,
-        chunk_rows=min(most_rows, MOST_ROWS),
+        chunk_rows=min(most_rows, MAX_ROWS),
         drop_missing_target=True,
     )
     rows.work_folder = arguments.work_folder

@@ -66,10 +66,10 @@ _SCRIPTS = (
 )
 _EDITING = (*_SCRIPTS[:-1], "edit.js", "page.js")
 
-_MOST_CASES = 5000
+_MAX_CASES = 5000
 
 # Of the tables of intervals; with many classes they are left out.
-_MOST_BYTES = 400_000
+_MAX_BYTES = 400_000
 
 
 def to_html(
@@ -240,9 +240,9 @@ def _cases(clf: BaseNB, rows: Any) -> dict[str, Any]:
     """Return rows as the page takes them, and the positions of their classes."""
     X, y = rows if isinstance(rows, tuple) else (rows, None)
     table = as_table(X, clf)
-    if table.n_rows > _MOST_CASES:
+    if table.n_rows > _MAX_CASES:
         raise ParameterError(
-            f"A page takes at most {_MOST_CASES} rows. Got {table.n_rows}: give some "
+            f"A page takes at most {_MAX_CASES} rows. Got {table.n_rows}: give some "
             "of them, such as X.sample(200)."
         )
     schema, columns = model_of(clf).schema, clf.encoder_.match(table)
@@ -337,7 +337,7 @@ def _sureness(clf: BaseNB, schema: TableSchema) -> dict[str, Any] | None:
     if own is None or hasattr(clf, "edits_"):
         return None
     variances = own.variances.astype("<f4")
-    if variances.nbytes > _MOST_BYTES:
+    if variances.nbytes > _MAX_BYTES:
         return None
     features = []
     for j, feature in enumerate(schema.features):

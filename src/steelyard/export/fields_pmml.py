@@ -10,7 +10,7 @@ from steelyard.export.plan import Density, Grouping, Interaction, Plan
 
 Element = ElementTree.Element
 
-_FARTHEST = "1e100"
+_MAX_DISTANCE = "1e100"
 
 
 def text_of(value: Any) -> str:
@@ -142,7 +142,7 @@ class Fields:
     def _log(self, term: Density, c: int) -> Element:
         far = _apply("abs", self._distance(term, c))
         t = _apply("*", far, _constant(repr(term.scale[c])))
-        t = _apply("min", t, _constant(_FARTHEST))
+        t = _apply("min", t, _constant(_MAX_DISTANCE))
         half = _apply("*", _constant("0.5"), _apply("pow", t, _constant("2.0")))
         return _apply("-", _constant(repr(term.constant[c])), half)
 

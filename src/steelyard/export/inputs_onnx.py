@@ -103,7 +103,7 @@ NUMBER_TYPES = {"double": np.float64, "float": np.float32, "int64": np.int64}
 _NO_TEXT = ("None", "nan")
 
 # A file holds at most 2 GB.
-_MOST_NUMBERS = 200_000_000
+_MAX_NUMBERS = 200_000_000
 
 
 class Inputs:
@@ -224,7 +224,7 @@ def refuse(
             f"{plan.estimator} is not one sum here, and has no contributions. Leave "
             "the option out, or use a method that is one sum."
         )
-    if plan.n_numbers() > _MOST_NUMBERS:
+    if plan.n_numbers() > _MAX_NUMBERS:
         raise ParameterError(
             f"The model has {plan.n_numbers():,} numbers; a file of ONNX holds at most "
             "2 GB. Use `save`."

@@ -42,10 +42,10 @@ _IR_VERSION = 8  # of the same age as the operators
 
 # Above all log-densities and below all that is told apart: inf - inf is not a number.
 _NEVER = -1e300
-_FARTHEST = 1e100
+_MAX_DISTANCE = 1e100
 
 # Numbers are compared with all values of a category up to so many.
-_MOST_COMPARED = 1000
+_MAX_COMPARED = 1000
 _WHOLE = 2**53
 
 
@@ -321,7 +321,7 @@ class OnnxWriter:
             keys = self.inputs.keys(values, places)
             return self.node("LabelEncoder", self._input(column), **keys)
         is_whole = all(float(value).is_integer() for value in values)
-        if len(values) > _MOST_COMPARED and is_whole:
+        if len(values) > _MAX_COMPARED and is_whole:
             at = self._encoded(column, list(map(int, values)), places[:-1])
         else:
             at = self._compared(column, list(map(float, values)), places[:-1])
@@ -381,7 +381,7 @@ class OnnxWriter:
             limits = map(self.constant, (-term.limit, term.limit))
             told = self.node("Clip", t, *limits)
         else:
-            t = self.node("Min", self.node("Abs", t), self.constant(_FARTHEST))
+            t = self.node("Min", self.node("Abs", t), self.constant(_MAX_DISTANCE))
             half = self.node("Mul", self.node("Mul", t, t), self.constant(0.5))
             told = self.node("Sub", self.constant(term.constant), half)
         if term.form == "relative":

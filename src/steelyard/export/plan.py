@@ -19,7 +19,7 @@ Row = tuple[float, ...]
 """A number for each class of a sum, shape (K,)."""
 
 # Numbers of a model that is written as text.
-_MOST_NUMBERS = 1_000_000
+_MAX_NUMBERS = 1_000_000
 
 # Whole numbers that doubles tell apart are smaller.
 _WHOLE = 2**53
@@ -380,9 +380,9 @@ def refuse_intervals(plan: Plan, where: str) -> None:
 def refuse_large(plan: Plan, where: str) -> None:
     """Refuse models that are too large to be written as text."""
     size = plan.n_numbers()
-    if size > _MOST_NUMBERS:
+    if size > _MAX_NUMBERS:
         raise ParameterError(
-            f"The model has {size:,} numbers, more than the {_MOST_NUMBERS:,} that are "
+            f"The model has {size:,} numbers, more than the {_MAX_NUMBERS:,} that are "
             f"written as {where}. Use `save`, or a format for large models: ONNX, "
             "JavaScript or Python."
         )

@@ -16,8 +16,8 @@ _ROWS_PER_INSERT = 500
 
 # Joins of a stage, and numbers that they bring. Databases refuse joins of 61 tables and
 # rows of 1,600 columns, and each join copies what those before it brought.
-_MOST_JOINS = 16
-_MOST_JOINED = 128
+_MAX_JOINS = 16
+_MAX_JOINED = 128
 
 _LINE = 72
 _WIDTH = 110
@@ -103,7 +103,7 @@ class Statement:
     def is_crowded(self) -> bool:
         """Whether joins are so many that others should wait for their sums."""
         return any(
-            len(of) >= _MOST_JOINS or sum(of) >= _MOST_JOINED
+            len(of) >= _MAX_JOINS or sum(of) >= _MAX_JOINED
             for level, of in self._n_joined.items()
             if level >= self._floor
         )

@@ -27,10 +27,10 @@ from steelyard._common.one_cell import (
 )
 
 # With more amounts, classes are added up in loops: a line takes 0.01 ms to compile.
-_MOST_NAMES = 10_000
+_MAX_NAMES = 10_000
 
 # Far beyond what log-densities tell apart; the least that Weka's intervals may be.
-_FARTHEST = 1e100
+_MAX_DISTANCE = 1e100
 _FLOOR = 1e-75
 
 Pick = Callable[[Any], Any]
@@ -56,7 +56,7 @@ class Lines:
         self.terms, self.is_odds = data["terms"], is_odds
         base = [-INF if b is None else b for b in data["base"]]
         n_classes = 1 if is_odds else len(base)
-        self.has_loops = n_classes * len(self.terms) > _MOST_NAMES and not is_odds
+        self.has_loops = n_classes * len(self.terms) > _MAX_NAMES and not is_odds
         self.classes = range(n_classes)
         pick: Pick = _difference if is_odds else tuple
         functions = (bisect_left, exp_of, logistic, softmax)
@@ -333,7 +333,9 @@ def _log_interval(distance: float, scale: float, step: float) -> float:
 
 def _plain(classes: Any, term: Any) -> Entry:
     def told(x: float) -> list[float]:
-        return [k - 0.5 * min(abs(x - m) * s, _FARTHEST) ** 2 for m, s, k in classes]
+        return [
+            k - 0.5 * min(abs(x - m) * s, _MAX_DISTANCE) ** 2 for m, s, k in classes
+        ]
 
     return told
 

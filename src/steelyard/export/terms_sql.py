@@ -21,16 +21,16 @@ from steelyard.export.statement import Statement
 
 # CASE up to so many tests, a joined table beyond. There is a CASE for each class: from
 # 30 values on a join is quicker in all databases, with three classes from 16.
-_MOST_CASES = 24
-_MOST_TESTS = 48
+_MAX_CASES = 24
+_MAX_TESTS = 48
 
 # Intervals of one CASE; more are halved.
-_MOST_INTERVALS = 32
+_MAX_INTERVALS = 32
 
 # Distances that are squared stay within these, in deviations: databases refuse numbers
 # that overflow, and PostgreSQL those that underflow.
-_FARTHEST = 1e100
-_NEAREST = 1e-150
+_MAX_DISTANCE = 1e100
+_MIN_DISTANCE = 1e-150
 
 
 @dataclass
@@ -74,7 +74,7 @@ class Terms:
     def _is_long(self, n_tests: int) -> bool:
         """Whether a table is quicker than a CASE of so many tests for each number."""
         k = len(self.picks)
-        return n_tests > _MOST_CASES or (k > 1 and n_tests * k > _MOST_TESTS)
+        return n_tests > _MAX_CASES or (k > 1 and n_tests * k > _MAX_TESTS)
 
     def _joined(
         self, key: str, kind: str, rows: Iterable[tuple[str, Row]], about: str
@@ -169,7 +169,7 @@ class Terms:
         number = self.to.dialect.number
         if not edges:
             return f"WHEN {cell} IS NOT NULL THEN {results[0]}"
-        if len(edges) < _MOST_INTERVALS:
+        if len(edges) < _MAX_INTERVALS:
             tests = [
                 f"WHEN {cell} <= {number(e, bare=True)} THEN {result}"
                 for e, result in zip(edges, results, strict=False)
@@ -217,7 +217,7 @@ class Terms:
         dialect = self.to.dialect
         number, least, largest = dialect.number, dialect.smallest, dialect.largest
         scale, is_linear = term.scale[c], term.form == "linear"
-        most = term.limit if is_linear else _FARTHEST
+        most = term.limit if is_linear else _MAX_DISTANCE
         # Bounds before the product, so that nothing overflows, and exact ones after.
         far = number(min(2.0 * most / scale, 1e300))
         away = f"{cell} - {number(term.mean[c])}"
@@ -229,7 +229,7 @@ class Terms:
         product = f"{least}({number(most)}, {away} * {number(scale)})"
         if is_linear:
             product = f"{largest}({number(-most)}, {product})"
-        small = f"abs({away}) < {number(_NEAREST / scale)}"
+        small = f"abs({away}) < {number(_MIN_DISTANCE / scale)}"
         t = self.to.let(f"CASE WHEN {small} THEN {number(0.0)} ELSE {product} END")
         if is_linear:
             return t
@@ -268,7 +268,7 @@ class Terms:
         if self.plan.columns[side.column].kind == "number":
             groups = list(map(str, side.groups))
             return self.to.let(self._intervals(cell, side.edges, groups, null), about)
-        if len(side.values) <= _MOST_CASES:
+        if len(side.values) <= _MAX_CASES:
             parts = []
             for group, values in _by_result(side.values, side.groups).items():
                 texts = ", ".join(dialect.value(v, is_key=True) for v in values)

@@ -23,8 +23,8 @@ from steelyard.weighting.base import Effect
 # Up to so many classes a pass is compiled for their number. Time of a pass over that of
 # one for any number: 0.5 for 3 classes, 0.6 for 5, 1.0 for 8. A mixture has two columns
 # for each: 0.6 for 3 classes, 0.9 for 5, 1.2 for 6.
-_MOST_LANES = 6
-_MOST_MIXED_LANES = 8
+_MAX_LANES = 6
+_MAX_MIXED_LANES = 8
 
 Densities = Callable[[], Iterator[tuple[slice, Floats]]]
 
@@ -117,7 +117,7 @@ class RowBlock:
         scores = self._scores_beside_packed(tables)
         counts = np.zeros(tables.packed.shape)
         form = _kind(loss), loss.parameter
-        lanes = (0.0,) * self.n_classes if self.n_classes <= _MOST_LANES else ()
+        lanes = (0.0,) * self.n_classes if self.n_classes <= _MAX_LANES else ()
         work = np.empty(fitting.ROWS * self.n_classes)
         value = fitting.evaluate_many(
             *self._codes,
@@ -179,7 +179,7 @@ class RowBlock:
         scores = self._scores_beside_packed(tables)
         counts = np.zeros(tables.packed.shape)
         width = 2 * self.n_classes
-        lanes = (0.0,) * width if width <= _MOST_MIXED_LANES else ()
+        lanes = (0.0,) * width if width <= _MAX_MIXED_LANES else ()
         form = alpha, printed
         value, d_alpha = fitting.evaluate_mixture(
             *self._codes, tables.packed, scores, *self._truth, *form, counts, lanes

@@ -172,7 +172,7 @@ _ROUNDING = 1e-9
 _SEARCH_TOL = 10.0
 
 # Rougher fits, of folds, turn where free curves had best turn.
-_MOST_SEARCHED_TOL = 1e-3
+_MAX_SEARCHED_TOL = 1e-3
 
 
 @dataclass(frozen=True)
@@ -369,7 +369,7 @@ def turning_solution(
     free = replace(problem, shapes=None).solve(replace(recipe, tol=rough), start)
     table = weighting.apply(free.weights, evidence).table
     turns = {shape.column: shape.turn(table, shapes.schema) for shape in bent}
-    if recipe.tol > _MOST_SEARCHED_TOL:
+    if recipe.tol > _MAX_SEARCHED_TOL:
         return solved(turns, recipe.tol, free.weights)
     best = solved(turns, rough, free.weights)
     tried = {tuple(turns.values())}

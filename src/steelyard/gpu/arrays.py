@@ -47,10 +47,10 @@ from steelyard.table.schema import FeatureSchema, TableSchema
 _KEPT_THERE = ("counts", "sums", "pairs")
 
 # Cells of a joint table of two or more columns.
-_MOST_JOINT = 1024
+_MAX_JOINT = 1024
 
 # Scores that are kept at a time, 128 MB of them.
-_MOST_SCORES = 1 << 24
+_MAX_SCORES = 1 << 24
 
 # Copies of tables in shared memory.
 _COPIES = 8
@@ -285,7 +285,7 @@ def proba_on_device(model: NBModel, codes: DeviceCodes, out: Any = None) -> Any:
     is_narrow = codes.wide is None and codes.numbers is None
     if is_narrow and model.n_classes == 2 and np.isfinite(model.log_prior).all():
         tables = _known(_spread(model.table[:, 1] - model.table[:, 0], codes), codes)
-        pairs = ColumnPairs.of(np.array(list(map(len, tables))), 1, _MOST_JOINT)
+        pairs = ColumnPairs.of(np.array(list(map(len, tables))), 1, _MAX_JOINT)
         if 8 * int(pairs.places[-1]) <= most_shared():
             _logistic(model, codes, pairs, pairs.join(tables), out)
             return out
@@ -333,7 +333,7 @@ def _softmax(model: NBModel, codes: DeviceCodes, out: Any) -> None:
     numbers = DeviceNumbers(codes.numbers, model.gaussian)
     factors = to_device(model.gaussian.factors)
     base, n_rows = to_device(model.log_prior), padded(codes.n_rows)
-    most = padded(min(_MOST_SCORES // width, n_rows))
+    most = padded(min(_MAX_SCORES // width, n_rows))
     for row in range(0, n_rows, most):
         size = min(most, n_rows - row)
         inside = min(size, codes.n_rows - row)
@@ -357,7 +357,7 @@ def _gatherer(
     # Without narrow columns there is one of zeros, which says nothing.
     spread, words = _spread(model.table, codes), codes.words_or_zeros()
     known = _known(spread, codes) or [np.zeros((1, model.n_classes))]
-    pairs = ColumnPairs.of(np.array(list(map(len, known))), 1, _MOST_JOINT)
+    pairs = ColumnPairs.of(np.array(list(map(len, known))), 1, _MAX_JOINT)
     n_bytes = 8 * int(pairs.places[-1])
     if n_bytes <= most_shared():
         plan, table = pairs.plan(words.size // len(known)), pairs.join(known)

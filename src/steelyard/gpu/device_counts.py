@@ -32,7 +32,7 @@ from steelyard.table.schema import TableSchema
 _BITS = 62
 
 # Cells of a joint table of two columns.
-_MOST_JOINT = 2048
+_MAX_JOINT = 2048
 
 
 class DeviceWeights:
@@ -109,7 +109,7 @@ class _Labelled(NamedTuple):
         """Count each narrow column, (K, size), in shared memory, two by two."""
         codes, labels, weights, n_classes = self
         most = most_shared() // weights.cell
-        pairs = ColumnPairs.of(codes.sizes, n_classes, min(_MOST_JOINT, most))
+        pairs = ColumnPairs.of(codes.sizes, n_classes, min(_MAX_JOINT, most))
         parts = pairs.parts(most)
         shared = weights.cell * int(np.diff(pairs.places[parts]).max())
         counts = zeros(int(pairs.places[-1]), np.int64)

@@ -26,8 +26,8 @@ from steelyard.proba.counts import Counts
 from steelyard.table.codes import CodeBlock, Codes
 from steelyard.table.packing import plan_packing
 
-_MOST_CLASSES = 256
-_MOST_ROWS = 1 << 30
+_MAX_CLASSES = 256
+_MAX_ROWS = 1 << 30
 
 # Bytes of a row besides its codes: joint codes at most as many again, its class, its
 # weight, and scores of the rows that are at hand.
@@ -137,10 +137,10 @@ class ArrayPlace(DevicePlace):
 
 def refusal(training: TrainingSet) -> str:
     """Say what a GPU does not do for these rows; '' if it does all."""
-    if training.n_classes > _MOST_CLASSES:
-        return f"there are {training.n_classes} classes, more than {_MOST_CLASSES}."
-    if training.n_rows >= _MOST_ROWS:
-        return f"the table has {training.n_rows} rows, more than {_MOST_ROWS}."
+    if training.n_classes > _MAX_CLASSES:
+        return f"there are {training.n_classes} classes, more than {_MAX_CLASSES}."
+    if training.n_rows >= _MAX_ROWS:
+        return f"the table has {training.n_rows} rows, more than {_MAX_ROWS}."
     return _lacks_room(training.n_rows, _bytes_of_row(training.codes))
 
 

@@ -31,7 +31,7 @@ from steelyard.losses import Loss
 from steelyard.weighting.base import Effect
 
 # Scores that are kept at a time, 256 MB of them.
-_MOST_SCORES = 1 << 25
+_MAX_SCORES = 1 << 25
 
 # Copies of a table that is gathered, in shared memory.
 _COPIES = 8
@@ -213,7 +213,7 @@ class DeviceRows(JointRows):
 
     def _pieces(self, width: int) -> Iterator[tuple[int, int]]:
         """Yield first rows and lengths of pieces; lengths are of whole words."""
-        total, most = padded(self.n_rows), padded(_MOST_SCORES // width)
+        total, most = padded(self.n_rows), padded(_MAX_SCORES // width)
         for row in range(0, total, most):
             yield row, min(most, total - row)
 

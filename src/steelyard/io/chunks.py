@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from steelyard.table.frames import Table
 
 # Several are there at once: one in use, one that waits, and one that is decoded.
-MOST_ROWS = 2**17
-MOST_BYTES = 32 * 10**6
+MAX_ROWS = 2**17
+MAX_BYTES = 32 * 10**6
 
 _Item = TypeVar("_Item")
 
@@ -118,13 +118,13 @@ def regroup(parts: Iterable[Part], most_rows: int) -> Iterator[Part]:
         if not size:
             continue
         per_row = max(part.cells.nbytes / size, 1.0)
-        step = max(min(most_rows, int(MOST_BYTES / per_row)), 1)
+        step = max(min(most_rows, int(MAX_BYTES / per_row)), 1)
         for start in range(0, size, step):
             piece = part.cut(start, min(start + step, size))
             new = int(piece.cells.num_rows * per_row)
             if waiting and (
                 rows + piece.cells.num_rows > most_rows
-                or n_bytes + new > MOST_BYTES
+                or n_bytes + new > MAX_BYTES
                 or piece.cells.schema != waiting[0].cells.schema
             ):
                 yield _joined(waiting)

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from steelyard.exceptions import TableError
-from steelyard.io.chunks import MOST_BYTES, Part, Place, Places, places_between
+from steelyard.io.chunks import MAX_BYTES, Part, Place, Places, places_between
 from steelyard.io.paths import File, check_distinct, key_types
 from steelyard.io.reader import Reader, check_names_of, conform, join_types
 
@@ -221,7 +221,7 @@ def _rows_at_once(contents: Contents, names: Sequence[str], most_rows: int) -> i
         kind = contents.schema.field(name).type
         kind = kind.index_type if pt.is_dictionary(kind) else kind
         width += kind.bit_width // 8 + 1 if pt.is_primitive(kind) else _TEXT_BYTES
-    return max(min(most_rows, MOST_BYTES // width), 1)
+    return max(min(most_rows, MAX_BYTES // width), 1)
 
 
 def _read_parquet(

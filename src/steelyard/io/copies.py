@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from steelyard._common.files import WorkFolder
 from steelyard.exceptions import TableError
-from steelyard.io.chunks import MOST_ROWS, Part, Place, Places, places_between, regroup
+from steelyard.io.chunks import MAX_ROWS, Part, Place, Places, places_between, regroup
 from steelyard.io.columnar import ColumnarFiles
 from steelyard.io.paths import File
 from steelyard.io.reader import TypesChangedError, conform, join_types, kind_of
@@ -43,7 +43,7 @@ class CopyWriter:
             self._begin(types, part.places[0][1].name)
         cells = conform(part.cells, types, part.places[0][1].name)
         with self.folder.writing():
-            self._writer.write_table(cells, row_group_size=MOST_ROWS)
+            self._writer.write_table(cells, row_group_size=MAX_ROWS)
         for offset, place in part.places:
             self._add(self._n_rows + offset, place)
         self._n_rows += part.cells.num_rows
@@ -156,7 +156,7 @@ def copy_of(
         while True:
             try:
                 with closing(read()) as parts:
-                    for part in regroup(parts, MOST_ROWS):
+                    for part in regroup(parts, MAX_ROWS):
                         writer.write(part)
                 return writer.finish(name)
             except TypesChangedError:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from steelyard._common.text import listed, unlabelled
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.io.paths import find_column, stem_and_format
-from steelyard.table.labels import MOST_NUMBERS
+from steelyard.table.labels import MAX_NUMBERS
 
 if TYPE_CHECKING:
     import pandas
@@ -119,7 +119,7 @@ class DataSet:
 
         n_values = len(self.classes)
         has_fractions = type_of_target(self.target) == "continuous"
-        if has_fractions or n_values > MOST_NUMBERS:
+        if has_fractions or n_values > MAX_NUMBERS:
             what = "with fractions " if has_fractions else ""
             raise TableError(
                 f"The target {self.target_name!r} of {self.name} holds numbers {what}"

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from steelyard.exceptions import ParameterError
-from steelyard.io.preamble import MOST_ROWS, Top, read_top
+from steelyard.io.preamble import MAX_ROWS, Top, read_top
 
 MISSING_VALUES = ("NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "<NA>", "?")
 """Cells that are missing in every column, besides empty ones."""
@@ -277,7 +277,7 @@ def _rows_of(
     """Return the rows below the names."""
     if top is None:
         return []
-    return top[1][: MOST_ROWS - 1] if found.get("no_header") else top[1][1:MOST_ROWS]
+    return top[1][: MAX_ROWS - 1] if found.get("no_header") else top[1][1:MAX_ROWS]
 
 
 def first_lines(head: bytes, dialect: CsvDialect) -> list[str]:
@@ -322,7 +322,7 @@ def _quotes(lines: list[str], separator: str) -> tuple[str, ...]:
 
 def _merit(top: Top, rows: list[list[str]]) -> tuple[float, int, int]:
     """Return the share of rows with as many cells as names, names, and bare cells."""
-    header, *part = rows[: MOST_ROWS + 1] or [[]]
+    header, *part = rows[: MAX_ROWS + 1] or [[]]
     n_cells = len(header) + top.has_row_names
     if n_cells < 2:
         return 0.0, 0, 0

@@ -33,7 +33,7 @@ _MANY_NUMBERS = 10
 _FIRST_CELLS = 200
 
 # So many texts that are no numbers are told apart.
-_MOST_TEXTS = 10_000
+_MAX_TEXTS = 10_000
 
 _CURRENCY = re.compile(CURRENCY)
 ANY_UNIT = "any unit"
@@ -72,7 +72,7 @@ class Tally:
         for text, n in counts.items():
             number = found.get(text)
             if number is None:
-                if text in self.wrong or len(self.wrong) < _MOST_TEXTS:
+                if text in self.wrong or len(self.wrong) < _MAX_TEXTS:
                     self.wrong[text] += n
                 else:
                     self.wrong["…"] += n

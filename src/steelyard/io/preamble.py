@@ -15,10 +15,10 @@ from typing import Any
 
 Cells = Sequence[Any]
 
-MOST_ROWS = 500
+MAX_ROWS = 500
 """Rows that are looked at."""
 
-_MOST_TITLES = 50
+_MAX_TITLES = 50
 # Of the rows below titles, or with row names, so many have as many cells as most.
 _NEARLY_ALL = 0.9
 _NUMBER = re.compile(r"[-+\u2212(]?[\d.,' ]*\d[\d.,%)]*")
@@ -65,7 +65,7 @@ def read_top(
         iter(lines), delimiter=separator, quotechar=quote, skipinitialspace=True
     )
     try:
-        for row in islice(reader, MOST_ROWS + _MOST_TITLES):
+        for row in islice(reader, MAX_ROWS + _MAX_TITLES):
             rows.append(row)
             ends.append(reader.line_num)
     except csv.Error:
@@ -87,7 +87,7 @@ def first_names(rows: Sequence[Cells]) -> int:
     if len(rows) < 3:
         return 0
     width, _ = max(Counter(map(len, rows)).items(), key=lambda e: (e[1], e[0]))
-    for k, row in enumerate(rows[:_MOST_TITLES]):
+    for k, row in enumerate(rows[:_MAX_TITLES]):
         if _is_title(row, width):
             continue
         below = rows[k + 1 :]
@@ -123,7 +123,7 @@ def _has_numbers(row: Cells) -> bool:
 
 def have_names(rows: Sequence[list[str]]) -> bool:
     """Whether rows have one cell more than there are names: the first, as R has it."""
-    n, below = len(rows[0]) + 1, rows[1:MOST_ROWS]
+    n, below = len(rows[0]) + 1, rows[1:MAX_ROWS]
     if not below or _share_of(below, n) < _NEARLY_ALL:
         return False
     full = [row for row in below if len(row) == n]

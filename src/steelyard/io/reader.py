@@ -13,7 +13,7 @@ import pyarrow.types as pt
 
 from steelyard._common.text import listed
 from steelyard.exceptions import ColumnError, TableError
-from steelyard.io.chunks import MOST_ROWS, Part
+from steelyard.io.chunks import MAX_ROWS, Part
 
 if TYPE_CHECKING:
     import pandas
@@ -109,7 +109,7 @@ def whole_table(reader: Reader, names: Sequence[str]) -> pa.Table:
     """Return all rows of some columns: a table in memory is all parts."""
     while True:
         try:
-            parts = [part.cells for part in reader.read(names, MOST_ROWS)]
+            parts = [part.cells for part in reader.read(names, MAX_ROWS)]
         except TypesChangedError:
             continue
         break

@@ -18,10 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from steelyard._common import progress
-from steelyard._common.allowed import LARGEST_WEIGHT, LEAST_WEIGHT
+from steelyard._common.allowed import LARGEST_WEIGHT, MIN_WEIGHT
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.io.chunks import (
-    MOST_ROWS,
+    MAX_ROWS,
     Chunk,
     Part,
     read_ahead,
@@ -52,7 +52,7 @@ class Scan:
     ) -> None:
         self._reader = reader
         self._columns = None if columns is None else list(columns)
-        self._chunk_rows = chunk_rows or MOST_ROWS
+        self._chunk_rows = chunk_rows or MAX_ROWS
         self.drops_unlabelled = drop_missing_target
         self._copy: CopyReader | None = None
         self._n_read: int | None = None
@@ -284,14 +284,14 @@ def _check_weights(chunk: Chunk, name: str | None) -> float:
             f"The weights in column {name!r} must be numbers, not {column.type}."
         )
     weights = np.asarray(column.cast(pa.float64(), safe=False).to_numpy())
-    allowed = (weights >= LEAST_WEIGHT) & (weights <= LARGEST_WEIGHT)
+    allowed = (weights >= MIN_WEIGHT) & (weights <= LARGEST_WEIGHT)
     wrong = np.flatnonzero(~(allowed | (weights == 0.0)))
     if wrong.size:
         value = weights[wrong[0]]
         shown = "missing or not finite" if not np.isfinite(value) else f"{value:g}"
         raise TableError(
             f"The weight in column {name!r} of {chunk.place(int(wrong[0]))} is "
-            f"{shown}. Weights must be finite and 0 or more, from {LEAST_WEIGHT:g} to "
+            f"{shown}. Weights must be finite and 0 or more, from {MIN_WEIGHT:g} to "
             f"{LARGEST_WEIGHT:g}; use 0 to leave a row out."
         )
     return float(weights.sum())

@@ -25,7 +25,7 @@ from steelyard.kernels.scoring import _exp, add_row
 _MOMENT_ROWS = 8
 
 # Joint tables of 16 KB stay in the L1 cache, and so do the positions of these rows.
-MOST_JOINT = 4096
+MAX_JOINT = 4096
 _JOINT_ROWS = 1024
 
 _BUFFER_ROWS = 256

@@ -27,7 +27,7 @@ _TINY = np.finfo(np.float64).tiny
 _ABSENT = math.log(1e-75)
 
 # No number is farther away, in ranges of its column: squares stay finite.
-FARTHEST = 1e100
+MAX_DISTANCE = 1e100
 
 _LINEAR, _EPANECHNIKOV, _TRICUBE, _INVERSE, _GAUSS, _CONSTANT = range(6)
 
@@ -334,7 +334,7 @@ def _local_density(x, column, found, floor, scores):
             own = known[c] > 0.0
             variance = square[c] / known[c] if own else all_square / all_known
             variance = max(variance, floor)
-            step = min(abs(x - mean[c]) / math.sqrt(variance), FARTHEST)
+            step = min(abs(x - mean[c]) / math.sqrt(variance), MAX_DISTANCE)
             added = 0.5 * (math.log(2.0 * math.pi * variance) + step * step)
             scores[c] -= added
             lowest = min(lowest, -added)

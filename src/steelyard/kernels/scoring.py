@@ -24,7 +24,7 @@ _ROOT_HALF = math.sqrt(0.5)
 
 # Far beyond anything a density can tell apart; its square still leaves room to add up
 # thousands of attributes without overflow.
-_FARTHEST = 1e100
+_MAX_DISTANCE = 1e100
 
 
 @kernel(inline="always")
@@ -235,7 +235,7 @@ def add_densities(numbers, mean, scale, constant, scores):
             total = 0.0
             for j in range(g):
                 x = row[j]
-                t = min(abs(x - m[j]) * s[j], _FARTHEST)
+                t = min(abs(x - m[j]) * s[j], _MAX_DISTANCE)
                 total += k[j] - 0.5 * t * t if x == x else 0.0
             scores[i, c] += total
 
@@ -293,7 +293,7 @@ def _tell(x, j, forms, out):
         elif half_width > 0.0:
             out[c] = _log_interval(x, m[c], s[c], half_width, floor)
         else:
-            t = min(abs(x - m[c]) * s[c], _FARTHEST)
+            t = min(abs(x - m[c]) * s[c], _MAX_DISTANCE)
             out[c] = k[c] - 0.5 * t * t
         top = max(top, out[c])
     if depth > 0.0:

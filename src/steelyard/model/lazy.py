@@ -203,7 +203,7 @@ class LocalModel(LazyModel):
         low, span = self._scale
         with np.errstate(over="ignore"):
             shares = (numbers - low) / span
-        return np.clip(shares, -kernels.FARTHEST, kernels.FARTHEST)
+        return np.clip(shares, -kernels.MAX_DISTANCE, kernels.MAX_DISTANCE)
 
     @cached_property
     def _scaled_numbers(self) -> Floats:

@@ -250,7 +250,7 @@ def spread_table(
 _HERMITE = 64
 
 # Beyond these log-odds a row is as good as decided.
-_MOST_ODDS = 12.0
+_MAX_ODDS = 12.0
 
 
 def centred(model: Any, counts: Counts, training: Any = None) -> Any:
@@ -355,10 +355,10 @@ def log_odds(proba: Floats) -> Floats:
     array([[ 0.],
            [12.]])
     """
-    least = 1.0 / (1.0 + math.exp(_MOST_ODDS))
+    least = 1.0 / (1.0 + math.exp(_MAX_ODDS))
     chosen = proba[:, 1:] if proba.shape[1] == 2 else proba
     p = np.clip(chosen, least, 1.0 - least)
-    return np.asarray(np.clip(np.log(p) - np.log1p(-p), -_MOST_ODDS, _MOST_ODDS))
+    return np.asarray(np.clip(np.log(p) - np.log1p(-p), -_MAX_ODDS, _MAX_ODDS))
 
 
 def held_out_ranges(

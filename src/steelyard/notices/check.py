@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.allowed import HASH_BYTES, MOST_HASHES
+from steelyard._common.allowed import HASH_BYTES, MAX_HASHES
 from steelyard._common.text import listed
 from steelyard.exceptions import ColumnError
 from steelyard.notices.notice import (
@@ -65,7 +65,7 @@ class RowHashes:
     @property
     def limit(self) -> int:
         """Hashes below it are here if their rows are."""
-        if len(self.hashes) < MOST_HASHES:
+        if len(self.hashes) < MAX_HASHES:
             return 1 << _BITS
         return int(self.hashes[-1]) + 1
 
@@ -106,7 +106,7 @@ def sketch_of(hashes: Hashes, n_rows: int) -> tuple[RowHashes, int]:
     kept, counts = np.unique(hashes, return_counts=True)
     n_repeated = int(counts[counts > 1].sum())
     share = n_repeated / len(hashes)
-    return RowHashes(kept[:MOST_HASHES], n_rows, len(hashes), share), n_repeated
+    return RowHashes(kept[:MAX_HASHES], n_rows, len(hashes), share), n_repeated
 
 
 def new_hashes(columns: Sequence[TableColumn], schema: TableSchema) -> Hashes:
@@ -157,7 +157,7 @@ def _factors() -> Iterator[np.uint64]:
 
 
 # Fewer rows tell nothing about the share that was learned from.
-_LEAST_ROWS = 5
+_MIN_ROWS = 5
 
 
 class NewRows:
@@ -271,7 +271,7 @@ class NewRows:
             return found
         n_rows, sketch = self._n_rows, self._sketch
         new, n_repeated = sketch_of(np.concatenate(self._hashes), n_rows)
-        if sketch is not None and self._n_below >= _LEAST_ROWS:
+        if sketch is not None and self._n_below >= _MIN_ROWS:
             share, by_chance = sketch.seen_share(self._n_below, self._n_found)
             if share > by_chance:
                 n = round(share * n_rows)

@@ -47,15 +47,15 @@ _KINDS = {
 }
 
 # Of more columns with the same, one notice says it.
-_MOST_OF_A_KIND = 3
-_MOST_LINES = 12
+_MAX_OF_A_KIND = 3
+_MAX_LINES = 12
 
 # Errors in held-out rows that are suspiciously few, and as a share of those without a
 # model.
 _MAX_ERRORS, _MAX_SHARE_OF_ERRORS = 0.001, 0.05
 
 # Standard errors, and log-loss, from which on shapes cost much.
-_MUCH, _LEAST_COST = 2.0, 0.002
+_MUCH, _MIN_COST = 2.0, 0.002
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def arranged(notices: Iterable[Notice]) -> list[Notice]:
     found: list[Notice] = []
     for kind, same in by_kind.items():
         columns = [notice.column for notice in same if notice.column is not None]
-        if len(columns) > _MOST_OF_A_KIND:
+        if len(columns) > _MAX_OF_A_KIND:
             common = _KINDS.get(kind, (1, "are odd"))[1]
             text = f"{len(columns)} columns {common}: {listed(columns, 6)}"
             rows = max(notice.rows for notice in same)
@@ -139,7 +139,7 @@ def shape_notices(
         text = f"{names} {said} joined to no other column, so that shapes hold"
         yield Notice("shape-interactions", f"{text} in all rows")
     free, shaped, error = losses or (0.0, 0.0, 0.0)
-    if shaped - free > max(_MUCH * error, _LEAST_COST):
+    if shaped - free > max(_MUCH * error, _MIN_COST):
         text = f"shapes of {names} raise log-loss on held-out rows "
         text += f"from {free:.4f} to {shaped:.4f}"
         advice = "look at the curves without the shapes"
@@ -189,7 +189,7 @@ def no_error_notice(accuracy: float, majority: float, n_rows: int) -> Iterator[N
         yield Notice("no-errors", text, None, n_rows, "", advice)
 
 
-def in_lines(notices: Sequence[Notice], most: int = _MOST_LINES) -> list[str]:
+def in_lines(notices: Sequence[Notice], most: int = _MAX_LINES) -> list[str]:
     """Return a line for each notice, no more than fit a screen."""
     lines = [str(notice) for notice in notices[:most]]
     rest = len(notices) - len(lines)
@@ -233,9 +233,9 @@ _FAR, _MANY = 0.25, 0.1
 _MANY_ROWS = 3
 _NAMED = 3
 # Among so many values the nearest is looked for.
-_MOST_VALUES = 2_000
+_MAX_VALUES = 2_000
 # So many values that were never seen are told apart.
-_MOST_UNSEEN = 1_000
+_MAX_UNSEEN = 1_000
 
 
 @dataclass
@@ -268,7 +268,7 @@ class ColumnCheck:
         self.n_missing += n_missing
         for value, n in unseen.items():
             self.n_unseen += n
-            if value in self.unseen or len(self.unseen) < _MOST_UNSEEN:
+            if value in self.unseen or len(self.unseen) < _MAX_UNSEEN:
                 self.unseen[value] += n
 
     def add_numbers(
@@ -305,7 +305,7 @@ class ColumnCheck:
         known = list(map(str, self.feature.values))
         names = []
         for value, _ in self.unseen.most_common(_NAMED):
-            near = nearest(str(value), known) if len(known) <= _MOST_VALUES else None
+            near = nearest(str(value), known) if len(known) <= _MAX_VALUES else None
             names.append(f"{str(value)!r}" + (f" (near {near!r})" if near else ""))
         more = ", …" if len(self.unseen) > _NAMED else ""
         text = f"{rows_have(self.n_unseen, self.n_rows)} a value that training never "

@@ -40,7 +40,7 @@ _PURE, _ROWS_OF_CODE, _ERROR_SHARE = 0.995, 10, 0.02
 # A measurement that tells classes apart, as petals tell setosa, has many values.
 _VALUES = 5
 _NEXT_ERRORS = 5.0
-_MOST_LEAKS = 2
+_MAX_LEAKS = 2
 
 # A column nearly gives the class away if its area under the ROC curve, the mean over
 # classes against the others, is so large, and that of no other column comes near.
@@ -60,7 +60,7 @@ _FEW_CELLS, _USUAL_CELLS, _RARE = 1, 4, 0.02
 
 # Rows are looked at one by one in tables up to so long, in longer ones evenly spaced;
 # a matrix that is not copied is counted in less time than its rows are hashed.
-_MOST_ROWS, _MOST_OF_MATRIX = 100_000, 2_048
+_MAX_ROWS, _MAX_OF_MATRIX = 100_000, 2_048
 _REPEATED, _MEASURE, _BY_CHANCE = 0.05, 0.05, 5.0
 
 
@@ -140,7 +140,7 @@ def _leaks(look: TrainingLook) -> Iterator[Notice]:
         for column, j in pure.items()
         if look.n_values(column, int(n_used[j])) <= _VALUES * len(by_class)
     }
-    if not 0 < len(found) <= _MOST_LEAKS or len(found) == len(look.views):
+    if not 0 < len(found) <= _MAX_LEAKS or len(found) == len(look.views):
         return
     if honest < _NEXT_ERRORS * max(wrong[j] for j in found.values()):
         return
@@ -270,9 +270,9 @@ def _hashes(look: TrainingLook) -> Any:
     """Hash all rows, or of a long table some."""
     table, codes = look.table, look.training.codes
     assert table is not None
-    most = SAMPLE if table.matrix is None else _MOST_OF_MATRIX
+    most = SAMPLE if table.matrix is None else _MAX_OF_MATRIX
     rows = None
-    if table.n_rows > (_MOST_ROWS if table.matrix is None else _MOST_OF_MATRIX):
+    if table.n_rows > (_MAX_ROWS if table.matrix is None else _MAX_OF_MATRIX):
         rows = evenly(table.n_rows, most)
         codes = codes.take(rows)
 

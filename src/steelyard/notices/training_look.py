@@ -159,9 +159,9 @@ def quoted(names: Sequence[str]) -> str:
 
 
 # Values are compared with each other in columns of up to so many.
-_MOST_VALUES = 1_000
+_MAX_VALUES = 1_000
 # Text like numbers: so many values, and such a share of cells that begin with a digit.
-_MANY_VALUES, _MOST_DIGITS = 20, 0.9
+_MANY_VALUES, _MAX_DIGITS = 20, 0.9
 _DIGIT = re.compile(r"[-+(<>~$€£]{0,2}\s*\.?\d")
 _KNOWN_SHARE = 0.05
 
@@ -207,14 +207,14 @@ def _of_categories(
     rows = look.of_code(j)[1 : len(feature.values) + 1]
     n_used = look.known[1][j] - (feature.missing_is_value and rows.sum() > 0.0)
     yield from _empty_or_constant(look, name, look.known[0][j], n_used)
-    if feature.cells != "text" or len(feature.values) > _MOST_VALUES:
+    if feature.cells != "text" or len(feature.values) > _MAX_VALUES:
         return
     if groups := alike(feature.values):
         n = round(sum(min(rows[feature.code_of[v] - 1] for v in g) for g in groups))
         text = f"values differ by case or blanks only: {quoted([*chain(*groups)])}"
         yield Notice("spelling", text, name, n, "", "write them alike")
     digits = [bool(_DIGIT.match(value)) for value in feature.values]
-    if len(digits) > _MANY_VALUES and rows[digits].sum() >= _MOST_DIGITS * rows.sum():
+    if len(digits) > _MANY_VALUES and rows[digits].sum() >= _MAX_DIGITS * rows.sum():
         yield from _like_numbers(look, name, feature, rows[digits])
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steelyard._common import np
-from steelyard._common.allowed import HASH_BYTES, MOST_HASHES, MOST_KEPT, N_BARS
+from steelyard._common.allowed import HASH_BYTES, MAX_HASHES, MAX_KEPT, N_BARS
 from steelyard.persistence import codec
 from steelyard.persistence.codec import (
     LARGEST_LOG,
@@ -165,7 +165,7 @@ def _read_hashes(reader: ObjectReader, key: str, sizes: Sizes) -> list[int]:
     cuts = range(0, len(whole), HASH_BYTES)
     hashes = [int.from_bytes(whole[k : k + HASH_BYTES], "big") for k in cuts]
     is_set = hashes == sorted({*hashes})
-    if len(whole) % HASH_BYTES or not 0 < len(hashes) <= MOST_HASHES or not is_set:
+    if len(whole) % HASH_BYTES or not 0 < len(hashes) <= MAX_HASHES or not is_set:
         raise reader.complaint(key, "must hold different hashes, in order")
     return hashes
 
@@ -394,8 +394,8 @@ _KEPT = {
 def _read_kept(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
     inner = reader.inner(key)
     n_rows = len(inner.items("labels"))
-    if not 0 < n_rows <= MOST_KEPT:
-        raise inner.complaint("labels", f"must have 1 to {MOST_KEPT} entries")
+    if not 0 < n_rows <= MAX_KEPT:
+        raise inner.complaint("labels", f"must have 1 to {MAX_KEPT} entries")
     return codec.read_fields(inner, _KEPT, replace(sizes, n=n_rows))
 
 

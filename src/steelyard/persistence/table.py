@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from steelyard._common import np
-from steelyard._common.allowed import LEAST_STEP
+from steelyard._common.allowed import MIN_STEP
 from steelyard.persistence.codec import LARGEST_NUMBER
 from steelyard.persistence.reader import InvalidContentError, ObjectReader
 from steelyard.table.schema import FeatureSchema, Kind, Side, TableSchema
@@ -223,8 +223,8 @@ def _read_feature(reader: ObjectReader) -> FeatureSchema:
         raise reader.complaint("cells", "must not be text in a numeric attribute")
     if feature.missing_is_value and (feature.fill is not None or not feature.is_coded):
         raise reader.complaint("missing_is_value", "does not fit the attribute")
-    if not (feature.step == 0 or feature.step >= LEAST_STEP):
-        raise reader.complaint("step", f"must be 0 or at least {LEAST_STEP:g}")
+    if not (feature.step == 0 or feature.step >= MIN_STEP):
+        raise reader.complaint("step", f"must be 0 or at least {MIN_STEP:g}")
     if (feature.step > 0) != (kind == "gaussian-weka"):
         raise reader.complaint("step", "does not fit the kind of the attribute")
     if feature.fill is not None and feature.is_coded:

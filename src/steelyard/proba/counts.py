@@ -355,7 +355,7 @@ def _add_histogram(
     ):
         # Fractions would be added in another order; ones may be in any. Few are counted
         # in less time than the joint tables take to compile.
-        most = min(counting.MOST_JOINT, len(values))
+        most = min(counting.MAX_JOINT, len(values))
         ends, columns = rows.indices(len(block.values))[:2], block.values.T
         counting.count_joint(columns, ends, starts, sizes, y, most, hist)
     else:

@@ -203,7 +203,7 @@ class EmpiricalBayes(Smoothing):
         by_class = table.collect(known) + base
         share = by_class / by_class.sum(axis=1, keepdims=True)
         asked = _GAIN_PER_CATEGORY * counts.schema.n_categories
-        least_gain = np.clip(asked, _FLAT, _MOST_GAIN).astype(np.float64)
+        least_gain = np.clip(asked, _FLAT, _MAX_GAIN).astype(np.float64)
         strength = _dirichlet_strengths(table, known, share, least_gain)
         added = table.spread(strength[:, None] * share)
         posterior = (known + added) / (known + added).sum(axis=1, keepdims=True)
@@ -226,7 +226,7 @@ _FLAT = 1e-4
 # learned, so that chance must not be taken for evidence. Chance alone gains 2 in a
 # fiftieth of all columns; without a bound half of them would be believed.
 _GAIN_PER_CATEGORY = 0.05
-_MOST_GAIN = 2.0
+_MAX_GAIN = 2.0
 
 
 def _dirichlet_strengths(

@@ -15,14 +15,14 @@ from steelyard.exceptions import TableError
 from steelyard.fitting.rows import PackedRows
 from steelyard.model.training import TrainingSet
 from steelyard.scale import parts as work
-from steelyard.scale.spread import MOST_PARTS
+from steelyard.scale.spread import MAX_PARTS
 
 # What Dask would take for a few bytes, it would move and forget to spill.
 sizeof.register(TrainingSet, work.n_bytes)
 sizeof.register(PackedRows, work.n_bytes)
 
 # Partitions that are taken together have at most so many bytes.
-_MOST_BYTES = 1 << 28
+_MAX_BYTES = 1 << 28
 
 # So many partitions are on their way here at once.
 _AHEAD = 2
@@ -89,14 +89,14 @@ class DaskParts:
         partition costs more than its rows where these are few. Three partitions say how
         large they are.
         """
-        size = max(1, len(cells) // MOST_PARTS)
+        size = max(1, len(cells) // MAX_PARTS)
         if size > 1:
             some = client.compute([cells[k] for k in (0, len(cells) // 2, -1)])
             wait(some)
             if any(future.status == "error" for future in some):
                 raise failure(some)
             found = client.nbytes([future.key for future in some], summary=False)
-            size = max(1, min(size, _MOST_BYTES // max(1, *found.values())))
+            size = max(1, min(size, _MAX_BYTES // max(1, *found.values())))
         group = delayed(work.grouped, pure=False)
         grouped = []
         for first in range(0, len(cells), size):

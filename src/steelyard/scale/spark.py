@@ -20,7 +20,7 @@ from steelyard.io.paths import check_distinct, find_column
 from steelyard.model.training import TrainingSet
 from steelyard.scale import parts as work
 from steelyard.scale.spread import (
-    MOST_PARTS,
+    MAX_PARTS,
     SpreadColumns,
     refuse_all_rows,
     spread_training,
@@ -258,8 +258,8 @@ def _partitions(frame: Any, kept: list[Any]) -> SparkParts:
     # By position: mapInArrow would read a name with a dot as that of a nested column.
     frame = frame.toDF(*(f"c{k}" for k in range(len(names))))
     # Coalesced by where they are, partitions are in another order, however few.
-    if _n_partitions(frame) > 4 * MOST_PARTS:
-        frame = frame.coalesce(4 * MOST_PARTS)
+    if _n_partitions(frame) > 4 * MAX_PARTS:
+        frame = frame.coalesce(4 * MAX_PARTS)
     return SparkParts(frame, kept, read)
 
 

@@ -32,12 +32,12 @@ from steelyard.table.frames import Table, as_table
 from steelyard.table.storage import DiskWorkspace, Store
 from steelyard.weighting.base import Effect
 
-MOST_PARTS = 24
+MAX_PARTS = 24
 """Partitions are taken together, in order, where there are twice as many or more."""
 
 # Effects of more numbers are added where they are first: then they need not travel for
 # each part. Sums then depend on who has which part, in the last digits.
-_MOST_BY_PART = 1_000_000
+_MAX_BY_PART = 1_000_000
 
 
 class Parts(Protocol):
@@ -273,7 +273,7 @@ class SpreadPasses:
 
     def _sum(self, size: int, method: str, *given: Any) -> Any:
         function = partial(work.ask, method=method, given=given)
-        return self.prepared.sum(function, together=size > _MOST_BY_PART)
+        return self.prepared.sum(function, together=size > _MAX_BY_PART)
 
     def with_densities(self, gaussian: GaussianTable) -> SpreadPasses:
         """Return the same rows with other densities of Gaussian attributes."""

@@ -12,7 +12,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.allowed import LARGEST_WEIGHT, LEAST_WEIGHT
+from steelyard._common.allowed import LARGEST_WEIGHT, MIN_WEIGHT
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.one_cell import by_spelling, one_spelling
 from steelyard._common.text import listed
@@ -22,7 +22,7 @@ from steelyard.table.columns import TableColumn
 from steelyard.table.frames import Table, as_series, as_table
 
 # Whole numbers of more values than this are measurements, unless they run on.
-MOST_NUMBERS = 20
+MAX_NUMBERS = 20
 
 TrainingRows = tuple[Table, Any, Floats | None]
 """A table, its labels and its weights."""
@@ -240,12 +240,12 @@ def check_weights(sample_weight: Any, n_rows: int) -> Floats | None:
             f"Negative values in data passed to `sample_weight` (row {row}: "
             f"{weights[row]:g}). Weights must be 0 or more."
         )
-    outside = (weights > LARGEST_WEIGHT) | (weights < LEAST_WEIGHT) & (weights > 0)
+    outside = (weights > LARGEST_WEIGHT) | (weights < MIN_WEIGHT) & (weights > 0)
     if outside.any():
         row = int(np.flatnonzero(outside)[0])
         raise TableError(
             f"sample_weight holds {weights[row]:g} (row {row}). Weights must be 0, or "
-            f"from {LEAST_WEIGHT:g} to {LARGEST_WEIGHT:g}. Divide all of them by a "
+            f"from {MIN_WEIGHT:g} to {LARGEST_WEIGHT:g}. Divide all of them by a "
             "power of ten; use 0 to leave a row out."
         )
     if not weights.any():
@@ -347,7 +347,7 @@ def is_measured(classes: Any) -> bool:
     >>> is_measured(np.arange(40)), is_measured(np.arange(2700, 6300, 25))
     (False, True)
     """
-    if classes.dtype.kind not in "iu" or len(classes) <= MOST_NUMBERS:
+    if classes.dtype.kind not in "iu" or len(classes) <= MAX_NUMBERS:
         return False
     return int(classes[-1]) - int(classes[0]) + 1 > len(classes)
 
@@ -365,9 +365,9 @@ def class_factors(class_weight: Any, classes: NDArray[Any], totals: Floats) -> F
                 f"{known}."
             )
         factors = np.array([float(class_weight.get(c, 1.0)) for c in known])
-        if factors.max() > LARGEST_WEIGHT or factors.min() < LEAST_WEIGHT:
+        if factors.max() > LARGEST_WEIGHT or factors.min() < MIN_WEIGHT:
             raise ParameterError(
-                f"`class_weight` must hold numbers from {LEAST_WEIGHT:g} to "
+                f"`class_weight` must hold numbers from {MIN_WEIGHT:g} to "
                 f"{LARGEST_WEIGHT:g}. Got {class_weight!r}."
             )
         return factors

@@ -45,10 +45,10 @@ __all__ = ["KeepsRows", "LearnsInChunks", "TakesChunks", "refuse_edited"]
 _SURPRISING, _PAYS, _PAYS_MORE, _BLOCKS = 2.0, 4.0, 2.0, 10
 
 # Factors that are tried, down to less than any chunk, and least rows to try them on.
-_FACTORS, _LEAST_ROWS = tuple(4.0**-k for k in range(1, 6)), 20
+_FACTORS, _MIN_ROWS = tuple(4.0**-k for k in range(1, 6)), 20
 
 # Least log-probability of a class, so that one row does not decide.
-_LEAST_LOG = np.log(1e-6)
+_MIN_LOG = np.log(1e-6)
 
 
 def refuse_edited(clf: Any, what: str, advice: str) -> None:
@@ -177,7 +177,7 @@ class TakesChunks(StandardNB):
     ) -> float:
         """Choose the factor on earlier rows by which a chunk is predicted best."""
         n = table.n_rows
-        if n < _LEAST_ROWS:
+        if n < _MIN_ROWS:
             return 1.0
         u = np.ones(n) if weights is None else weights
         loss, expected, variance = self._losses(table, y, classes)
@@ -212,11 +212,11 @@ class TakesChunks(StandardNB):
         self, table: Table, y: Any, classes: NDArray[Any]
     ) -> tuple[Floats, Floats, Floats]:
         """Return log-losses of rows, and their means and variances by the model."""
-        log_proba = np.full((table.n_rows, len(classes)), _LEAST_LOG)
+        log_proba = np.full((table.n_rows, len(classes)), _MIN_LOG)
         codes = self.encoder_.encode(table)
         places = class_places(self.classes_, classes)
         log_proba[:, places] = self.model_.log_proba(codes, self.n_jobs)
-        log_proba = np.maximum(log_proba, _LEAST_LOG)
+        log_proba = np.maximum(log_proba, _MIN_LOG)
         proba, labels = np.exp(log_proba), known_labels(y, classes)
         expected = -np.sum(proba * log_proba, axis=1)
         variance = np.sum(proba * (log_proba + expected[:, None]) ** 2, axis=1)

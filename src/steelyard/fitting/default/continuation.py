@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from steelyard._common.allowed import LEAST_OF_WIDE, MOST_KEPT, MOST_KEPT_CELLS
+from steelyard._common.allowed import MAX_KEPT, MAX_KEPT_CELLS, MIN_OF_WIDE
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces
 from steelyard.model.base import RowPlace
@@ -248,7 +248,7 @@ class _Draw:
 
 def max_rows(n_columns: int) -> int:
     """Return how many rows of a table are kept at most."""
-    return min(MOST_KEPT, max(LEAST_OF_WIDE, MOST_KEPT_CELLS // n_columns))
+    return min(MAX_KEPT, max(MIN_OF_WIDE, MAX_KEPT_CELLS // n_columns))
 
 
 # ----------------------------------------------------------------------------- columns

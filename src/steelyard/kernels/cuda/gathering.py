@@ -17,7 +17,7 @@ import numpy as np
 from numba import cuda, float64
 
 from steelyard.kernels.cuda.launching import byte, kernel_of
-from steelyard.kernels.scoring import _FARTHEST, _ROOT_HALF
+from steelyard.kernels.scoring import _MAX_DISTANCE, _ROOT_HALF
 
 
 @cuda.jit(device=True, inline="always")
@@ -212,7 +212,7 @@ def _density(x, j, c, parameters, kinds):
         near = (distance - half_width) * s * _ROOT_HALF
         far = (distance + half_width) * s * _ROOT_HALF
         return math.log(max(0.5 * (math.erfc(near) - math.erfc(far)), _FLOOR))
-    t = min(abs(x - m) * s, _FARTHEST)
+    t = min(abs(x - m) * s, _MAX_DISTANCE)
     return parameters[2, j, c] - 0.5 * t * t
 
 

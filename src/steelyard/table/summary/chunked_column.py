@@ -28,7 +28,7 @@ from steelyard.table.summary.whole_column import (
     weighed_range,
 )
 
-MOST_VALUES = 1_000_000
+MAX_VALUES = 1_000_000
 """Most values of a categorical column."""
 
 # From little to much that a type says of a column without a known cell.
@@ -135,9 +135,9 @@ class Values:
 
     def check(self, label: str) -> None:
         """Refuse too many values, and those that cannot be told apart."""
-        if len(self.index) > MOST_VALUES:
+        if len(self.index) > MAX_VALUES:
             raise ColumnError(
-                f"{label} has more than {MOST_VALUES:,} different values. Leave it "
+                f"{label} has more than {MAX_VALUES:,} different values. Leave it "
                 "out, or merge its values first."
             )
         if self.has_fractions and self.has_large:

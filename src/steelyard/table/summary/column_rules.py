@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from steelyard._common.allowed import LEAST_STEP
+from steelyard._common.allowed import MIN_STEP
 from steelyard._common.arrays import Floats
 from steelyard._common.text import did_you_mean
 from steelyard.exceptions import ParameterError
@@ -316,7 +316,7 @@ def _grid_step(distinct: Floats) -> float:
         return _ONLY_STEP
     with np.errstate(over="ignore"):
         step = float((distinct[-1] - distinct[0]) / (distinct.size - 1))
-    return step if step >= LEAST_STEP and np.isfinite(step) else _ONLY_STEP
+    return step if step >= MIN_STEP and np.isfinite(step) else _ONLY_STEP
 
 
 def _suspicion(

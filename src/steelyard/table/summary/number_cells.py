@@ -32,7 +32,7 @@ _Table = tuple[_Keys, Floats, int]
 """Smallest and largest key of each cell, its weight by class, and the shift."""
 
 # Most cells of a column, with up to so many classes and beyond.
-_MOST_CELLS = 1 << 16
+_MAX_CELLS = 1 << 16
 _MANY_CLASSES = 32
 _FEWER_CELLS = 1 << 14
 
@@ -54,7 +54,7 @@ _NO_WEIGHTS = np.empty(0)
 
 def most_cells(n_classes: int) -> int:
     """Return how many cells a column may have, and so how many values exactly."""
-    return _MOST_CELLS if n_classes <= _MANY_CLASSES else _FEWER_CELLS
+    return _MAX_CELLS if n_classes <= _MANY_CLASSES else _FEWER_CELLS
 
 
 @dataclass(frozen=True)

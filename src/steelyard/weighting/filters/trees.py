@@ -27,7 +27,7 @@ from steelyard.weighting.filters.correlation import FilterWeighting
 
 # So many rows are drawn one by one; how often each of the rows is among more of them
 # is drawn at once.
-_MOST_DRAWS = 1 << 20
+_MAX_DRAWS = 1 << 20
 
 
 class TreeWeighting(FilterWeighting):
@@ -174,7 +174,7 @@ def _samples(
     ends = np.cumsum(weights[order])
     draws = max(1, round(share * max(float(ends[-1]), n)))
     samples: list[Floats | None] = []
-    if draws > _MOST_DRAWS:
+    if draws > _MAX_DRAWS:
         keys.append(training.labels)
         differs = [key[order][1:] != key[order][:-1] for key in keys]
         first = np.flatnonzero(np.append(True, np.any(differs, axis=0)))
