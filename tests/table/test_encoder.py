@@ -85,6 +85,31 @@ def test_imputation_takes_the_weighted_mean_of_numbers():
     assert binned.transform(X).ravel().tolist() == [1, 3, 2]
 
 
+@pytest.mark.parametrize("numeric", ["equal-frequency", "gaussian-weka"])
+def test_an_imputed_mean_is_the_number_that_it_differs_from_by_rounding(numeric):
+    X = pd.DataFrame({"same": [7.7] * 108 + [None] * 12, "word": ["a", "b"] * 60})
+    y, times = np.repeat([0, 1], [53, 67]), 1.0 + np.arange(120) % 2
+    settings = {"numeric": numeric, "missing": "impute", "class_weight": "balanced"}
+    weighed = NaiveBayes(**settings).fit(X, y, times)
+    schema = weighed.encoder_.schema_.features
+    assert schema[0].edges == () and schema[0].step in (0.0, 0.01)
+    rows = np.repeat(np.arange(120), times.astype(int))
+    assert (
+        NaiveBayes(**settings).fit(X.iloc[rows], y[rows]).encoder_.schema_.features
+        == schema
+    )
+    chunks = sy.scan([X.assign(y=y, n=times).iloc[k : k + 7] for k in range(0, 120, 7)])
+    assert (
+        NaiveBayes(**settings).fit(chunks, "y", "n").encoder_.schema_.features == schema
+    )
+
+
+def test_of_values_that_are_as_frequent_but_for_rounding_the_first_is_imputed():
+    X, weights = column("a", "b", "b", "b", None), [0.3, 0.1, 0.1, 0.1, 1.0]
+    encoder = TableEncoder(missing="impute").fit(X, sample_weight=weights)
+    assert encoder.transform(column(None)).tolist() == [[1]]
+
+
 def test_a_missing_number_is_skipped_or_a_value():
     X = np.array([[1.0], [NAN], [2.0]])
     numeric = FixedEdgesDiscretizer([1.5])

@@ -25,6 +25,7 @@ from steelyard.table.summary.whole_column import (
     NumberRange,
     WholeColumn,
     numbering,
+    settled_mean,
     weighed_range,
 )
 
@@ -336,7 +337,9 @@ class ChunkedColumn:
         """Return the mean of the known numbers."""
         assert self.numbers is not None
         known = (self._by_class - self.missing) * self._factors
-        return float((self.numbers.sums * self._factors).sum() / known.sum())
+        mean = (self.numbers.sums * self._factors).sum() / known.sum()
+        cells = self._cells(None)
+        return settled_mean(mean, np.concatenate([cells.low, cells.high]))
 
     def edges(self, discretizer: Discretizer, fill: float | None) -> Floats:
         """Return the cut points of the numbers, missing ones filled in."""

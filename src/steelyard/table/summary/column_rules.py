@@ -24,7 +24,12 @@ from steelyard.table.discretizers.unsupervised import (
 )
 from steelyard.table.factors import CellKind
 from steelyard.table.schema import FeatureSchema, Kind, sort_values
-from steelyard.table.summary.whole_column import NumberRange, WholeColumn, numbering
+from steelyard.table.summary.whole_column import (
+    ROUNDING,
+    NumberRange,
+    WholeColumn,
+    numbering,
+)
 
 if TYPE_CHECKING:
     from steelyard.table.summary.chunked_column import ChunkedColumn
@@ -306,7 +311,8 @@ def _category(column: ColumnSummary, settings: EncoderSettings) -> FeatureSchema
     )
     if settings.missing != "impute" or not held:
         return feature
-    most = int(np.argmax(column.weights_by_code(feature)[1:]))
+    weights = column.weights_by_code(feature)[1:]
+    most = int(np.argmax(weights >= (1.0 - ROUNDING) * weights.max()))
     return replace(feature, fill=1 + most)
 
 

@@ -32,6 +32,9 @@ _QUARTERS = np.array([0.25, 0.5, 0.75])
 # Quartiles and bars of more rows are those of so many, evenly spaced; ends are of all.
 _SAMPLE = 4096
 
+# Sums in another order, or of copies of rows, differ by less, as a share.
+ROUNDING = 1e-13
+
 
 def evenly(n_rows: int, most: int) -> Ints:
     """Return positions of rows, no more than so many."""
@@ -119,6 +122,13 @@ def range_of(numbers: Floats, weights: Floats | None = None) -> NumberRange | No
 def sampled(n_rows: int) -> Any:
     """Return the rows whose quartiles and bars stand for those of all."""
     return slice(None) if n_rows <= _SAMPLE else evenly(n_rows, _SAMPLE)
+
+
+def settled_mean(mean: float, numbers: Floats) -> float:
+    """Return a mean, or the number of a column that it is but for rounding."""
+    nearest = numbers[np.abs(numbers - mean).argmin()]
+    is_same = abs(nearest - mean) <= ROUNDING * np.abs(numbers).max()
+    return float(nearest if is_same else mean)
 
 
 def weighed_range(
@@ -297,7 +307,8 @@ class WholeColumn(ColumnCells):
         """Return the mean of the known numbers."""
         known, weights = self._known, self.rows.weights
         weights = None if weights is None else weights[known]
-        return float(np.average(self.numbers[known], weights=weights))
+        numbers = self.numbers[known]
+        return settled_mean(np.average(numbers, weights=weights), numbers)
 
     def edges(self, discretizer: Discretizer, fill: float | None) -> Floats:
         """Return the cut points of the numbers, missing ones filled in."""
