@@ -7,6 +7,7 @@ has what is shared while it is measured and fills in the templates, ``sections``
 kinds of section and picture, ``measurements`` and ``exponential_loss`` what documents
 measure alone, on ``simulated`` data too. ``report`` has what comes out.
 
-It is beside the package ``steelyard``, whose command ``steelyard reproduce`` runs it in
-a checkout of the repository: data sets and printed tables are installed nowhere.
+The folder ``printed`` has the tables as they were printed. ``steelyard reproduce`` runs
+all this from a checkout, where it is beside the package, or from a wheel, which has a
+copy inside.
 """

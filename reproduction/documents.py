@@ -14,13 +14,13 @@ from typing import Any
 from joblib import effective_n_jobs
 
 from reproduction import exponential_loss, measurements, sections
-from reproduction.engine import Comparison, Paper, Run, published_folder
+from reproduction.engine import Comparison, Paper, Run
 from reproduction.report import Reproduction
 from steelyard._common.text import did_you_mean
 from steelyard.classifiers.joint import JointWeightedNB
 from steelyard.cli.reproduce import PAPERS
 from steelyard.exceptions import ParameterError
-from steelyard.lab.data.datasets import data_folder
+from steelyard.lab.data.datasets import find_folder
 
 # What a file may name as a ``kind``.
 _FUNCTIONS = ChainMap(
@@ -61,7 +61,6 @@ def _resolved(node: Any, quick: bool) -> Any:
 def reproduce(
     name: str,
     data: str | os.PathLike[str] | None = None,
-    published: str | os.PathLike[str] | None = None,
     *,
     quick: bool = False,
     out: str | os.PathLike[str] | None = None,
@@ -76,10 +75,8 @@ def reproduce(
     name : {"rnb", "cwnb", "exponential", "spss"}
         Which document.
     data : str or path, default=None
-        Folder of data sets; the environment variable ``STEELYARD_DATA`` if None. The
-        manual of SPSS is worked through without one.
-    published : str or path, default=None
-        Folder of published tables; ``published`` beside the data sets if None.
+        Folder of data sets; see ``load_dataset``. Of data sets that are absent nothing
+        is measured, and the report names them.
     quick : bool, default=False
         Only a part, in about three minutes.
     out : str or path, default=None
@@ -107,18 +104,17 @@ def reproduce(
             f"{did_you_mean(str(name), PAPERS)}"
         )
     paper = read_paper(name, quick=quick)
-    folder = printed = Path()
-    if paper.data:
-        folder = data_folder(data)
-        printed = published_folder(folder, published)
+    folder = find_folder(data)
     target = None if out is None else Path(out)
-    run = Run(paper, folder, printed, quick, target, n_jobs, progress, repeats)
+    run = Run(paper, folder, quick, target, n_jobs, progress, repeats)
     run.say(_announcement(run))
+    for line in run.absent:
+        run.say(line)
     start = perf_counter()
     sections = run.measure()
     seconds = perf_counter() - start
     report = Reproduction(
-        name, paper.title, sections, quick, paper.scope, repeats, seconds
+        name, paper.title, sections, quick, paper.scope, repeats, run.absent, seconds
     )
     if target is not None:
         target.mkdir(parents=True, exist_ok=True)

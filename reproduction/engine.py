@@ -7,12 +7,12 @@ Where it is for ``each`` entry of a list, the values of that entry come first.
 from __future__ import annotations
 
 import csv
-import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +28,7 @@ from reproduction.report import (
     table,
 )
 from steelyard.classifiers import registry
+from steelyard.lab.data.datasets import has_dataset
 from steelyard.lab.report.summaries import MeasureSummary, summarize
 from steelyard.lab.results import Results
 from steelyard.lab.runner import compare
@@ -39,6 +40,10 @@ Forms = Mapping[str, Sequence[str]]
 
 Values = Mapping[str, Any]
 """What was measured for a section, by the names that templates use."""
+
+
+class MissingDataError(Exception):
+    """No data set of a section is there: the report goes on without it."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +105,7 @@ class Run:
     """
 
     paper: Paper
-    folder: Path
-    published: Path
+    folder: Path | None
     quick: bool = False
     out: Path | None = None
     n_jobs: int | None = 2
@@ -111,25 +115,49 @@ class Run:
 
     def measure(self) -> tuple[Section, ...]:
         """Measure all sections of the document."""
-        measured = []
+        measured: list[Section] = []
         for section in self.paper.sections:
-            values = section["measure"](self)
+            try:
+                values = section["measure"](self)
+            except MissingDataError:
+                continue
             entries = values if isinstance(values, list) else [values]
             measured += [lay_out(self, section, entry) for entry in entries if entry]
         return tuple(measured)
 
     def judged(self, reached: Any) -> bool | None:
-        """Return whether a figure is reached; a quick run does not judge."""
-        return None if self.quick else bool(reached)
+        """Return whether a figure is reached; a part of the data does not judge."""
+        return None if self.quick or self.absent else bool(reached)
 
     @property
     def names(self) -> list[str]:
-        """The data sets of the document."""
+        """The data sets of the document that are there."""
+        return [name for name in self._all_names if self.has(name)]
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """What to say where data sets of the document are absent."""
+        names = [name for name in self._all_names if not self.has(name)]
+        if not names:
+            return ()
+        of = f"{len(names)} of {len(self._all_names)} data sets"
+        advice = (
+            f"'steelyard datasets {self.paper.name} --fetch' says which it can get."
+        )
+        return (f"Without {of}, which are absent: {', '.join(names)}. {advice}",)
+
+    @property
+    def _all_names(self) -> list[str]:
         return self._once("data", lambda: list(self._choose(self.paper.data)))
+
+    def has(self, name: str) -> bool:
+        """Return whether a data set, or a task by its name alone, is there."""
+        there = (has_dataset(n, self.folder) for n in (name, f"task:{name}"))
+        return self._once(("has", name), lambda: any(there))
 
     def printed(self, file: str) -> dict[str, dict[str, str]]:
         """Return the cells of a printed table, by row and column."""
-        lines = self._once(file, lambda: _read_published(self.published, file))
+        lines = self._once(file, lambda: _read_printed(file))
         names = self._choose(self.paper.rows.get(file))
         names = names or [next(iter(line.values())) for line in lines]
         return dict(zip(names, lines, strict=True))
@@ -160,6 +188,11 @@ class Run:
         results = self.results(part)
         summary = summarize(results.select(method=list(methods or results.methods)))
         return replace(summary, ratio=np.full(len(summary.datasets), 1 / 9))
+
+    def compares_sets(self, part: str) -> None:
+        """Leave a section out whose test needs two data sets, where there is one."""
+        if len(self.results(part).datasets) < 2:
+            raise MissingDataError
 
     def accuracies(self, part: str, protocol: str | None = None) -> Columns:
         """Return average accuracies of a comparison in percent, by method and data set.
@@ -214,6 +247,10 @@ class Run:
     def _compare(self, part: str) -> Results:
         """Run a comparison; with a folder for files it resumes from what is there."""
         spec = self.paper.comparisons[part]
+        data = self.names if spec.data is None else self._choose(spec.data)
+        data = [d for d in data if not isinstance(d, str) or self.has(d)]
+        if not data:
+            raise MissingDataError
         repeats = (self.repeats or spec.repeats) if spec.repeats else 1
         methods = self._choose(spec.methods)
         if not callable(spec.methods):
@@ -224,7 +261,7 @@ class Run:
             warnings.simplefilter("ignore", UserWarning)
             results = compare(
                 methods,
-                self.names if spec.data is None else self._choose(spec.data),
+                data,
                 protocol=spec.protocol or self.paper.protocol,
                 repeats=repeats,
                 seed=SEED,
@@ -251,24 +288,10 @@ class Run:
         return self.out / f"{self.paper.name}-{part}{kind}.jsonl"
 
 
-def published_folder(data: Path, path: str | os.PathLike[str] | None = None) -> Path:
-    """Find the folder of published tables: by default ``published`` beside the data."""
-    folder = Path(path) if path is not None else data.resolve().parent / "published"
-    if not folder.is_dir():
-        raise FileNotFoundError(
-            f"The folder of published tables {str(folder)!r} is absent: name one with "
-            "--published."
-        )
-    return folder
-
-
-def _read_published(folder: Path, name: str) -> list[dict[str, str]]:
-    """Read a published table: one mapping from column to text for each row."""
-    path = folder / f"{name}.csv"
-    if not path.is_file():
-        raise FileNotFoundError(f"The published table {str(path)!r} is absent.")
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+def _read_printed(name: str) -> list[dict[str, str]]:
+    """Read a printed table: one mapping from column to text for each row."""
+    path = resources.files("reproduction").joinpath("printed", f"{name}.csv")
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
 
 
 def lay_out(run: Run, section: Mapping[str, Any], values: Values) -> Section:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
-from reproduction.engine import Run, Values
+from reproduction.engine import MissingDataError, Run, Values
 from reproduction.report import (
     SEED,
     ColumnPair,
@@ -232,6 +232,9 @@ def same_outcomes(run: Run, accuracies: str, **spec: Any) -> Values:
 def correlations(run: Run, tasks: Sequence[str]) -> Values:
     """Figures 4 to 6: how strongly attributes depend on each other."""
     rows, matrices = [], {}
+    tasks = [name for name in tasks if run.has(name)]
+    if not tasks:
+        raise MissingDataError
     for name in tasks:
         numbers = load_dataset(f"task:{name}", run.folder).table.select_dtypes("number")
         varied = numbers.loc[:, numbers.nunique() > 1]

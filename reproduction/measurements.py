@@ -22,7 +22,7 @@ from reproduction.report import (
 from reproduction.simulated import flip_labels, sum_of_attributes
 from steelyard.classifiers.spss import SPSSNaiveBayes
 from steelyard.io.dataset import DataSet
-from steelyard.lab.data.datasets import dataset_group, load_dataset
+from steelyard.lab.data.datasets import catalogue, load_dataset
 from steelyard.lab.protocols import discretize_whole, find_protocol
 from steelyard.lab.statistics.two_methods import corrected_t_test
 
@@ -110,8 +110,15 @@ def by_size(
     run: Run, group: str | Sequence[str], max_rows: float = np.inf
 ) -> list[str]:
     """Order a group of data sets, or some by name, by their number of rows."""
-    names = dataset_group(group, run.folder) if isinstance(group, str) else group
-    sizes = {name: len(load_dataset(name, run.folder)) for name in names}
+    sizes = {
+        row["name"]: int(row["instances"])
+        for row in catalogue()
+        if (
+            group in row["papers"].split("|")
+            if isinstance(group, str)
+            else row["name"] in group
+        )
+    }
     return sorted((n for n in sizes if sizes[n] <= max_rows), key=sizes.__getitem__)
 
 

@@ -160,7 +160,7 @@ class Reproduction:
     """A document's tables and figures: published beside measured, with verdicts.
 
     ``scope`` says what a quick run has; ``repeats`` how often cross-validation was to
-    be repeated, None for as often as usual.
+    be repeated, None for as often as usual; ``absent`` which data sets are not there.
     """
 
     name: str
@@ -169,6 +169,7 @@ class Reproduction:
     quick: bool = False
     scope: str = ""
     repeats: int | None = None
+    absent: tuple[str, ...] = ()
     seconds: float = field(default=0.0, compare=False)
 
     @property
@@ -196,6 +197,7 @@ class Reproduction:
         parts = [f"{'#' * level} {self.title}"]
         if self.quick:
             parts.append(f"**A quick run**, of a part alone. {self.scope}")
+        parts += [f"**Incomplete.** {line}" for line in self.absent]
         if self.verdicts:
             parts += [f"{'#' * (level + 1)} Verdicts", _verdict_table(self.verdicts)]
         for section in self.sections:
@@ -232,6 +234,7 @@ class Reproduction:
             "name": self.name,
             "title": self.title,
             "quick": self.quick,
+            "absent": list(self.absent),
             "seconds": self.seconds,
             "verdicts": [asdict(entry) for entry in self.verdicts],
             "sections": {section.title: section.text for section in self.sections},

@@ -119,6 +119,7 @@ def rank_table(
     significant wins and losses of the first. All methods ``shown`` have a column of
     accuracies; those in ``methods`` are ranked.
     """
+    run.compares_sets(part)
     columns, summary = run.accuracies(part), run.summary(part, methods)
     tally = summary.win_tie_loss
     rows: list[dict[str, Any]] = []
@@ -221,9 +222,11 @@ def wilcoxon_table(
     A cell is a template for the test, the printed p, and ``star`` or ``sign`` where
     the test is significant.
     """
+    chosen = run.forms(*forms, columns=columns)
+    run.compares_sets(next(iter(chosen.values()))[0])
     scores = {
         column: list(run.accuracies(part)[method].values())
-        for column, (part, method) in run.forms(*forms, columns=columns).items()
+        for column, (part, method) in chosen.items()
     }
     tests = {
         (row, column): wilcoxon_signed_rank(scores[row], scores[column], zeros=zeros)

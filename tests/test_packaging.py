@@ -102,9 +102,13 @@ def test_a_wheel_without_types_with_tests_or_too_large_is_refused(tmp_path, chec
     assert check_dist["faults_of_wheel"](files, 10**7, TRACKED) == [
         "lacks steelyard/py.typed",
         "has conftest.py, which is not of the package",
-        "has 10,000,000 bytes, more than 1,048,576",
+        "has 10,000,000 bytes, more than 1,310,720",
     ]
     assert check_dist["faults_of_wheel"](WHEEL, 1000, TRACKED) == []
+    papers = {"reproduction/printed/rnb_table3.csv"}
+    assert check_dist["faults_of_wheel"](WHEEL, 1000, TRACKED | papers) == [
+        "lacks steelyard/lab/papers/reproduction/printed/rnb_table3.csv"
+    ]
     assert check_dist["version_of"](path) == "1.0"
 
 

@@ -28,8 +28,6 @@ def add_reproduce_options(parser: argparse.ArgumentParser) -> None:
     add("paper", choices=PAPERS, help="whose tables")
     add("--quick", action="store_true", help="a few small data sets")
     options.add_runs(parser)
-    about = "folder of published tables (default: 'published' beside the data sets)"
-    add("--published", metavar="DIR", help=about)
     about = "how often cross-validation is repeated where a paper does it 10 times"
     add("--repeats", type=int, metavar="N", help=about)
     about = "keep results, report and pictures in a folder, from which an interrupted"
@@ -46,12 +44,11 @@ def add_reproduce_options(parser: argparse.ArgumentParser) -> None:
 @options.command("reproduce", _REPRODUCE, _REPRODUCE_EXAMPLES, add_reproduce_options)
 def run_reproduce(arguments: argparse.Namespace) -> None:
     """Print the report of a paper, and write it where asked."""
-    reproduce = _reproduce_of_checkout(arguments.paper)
+    reproduce = _import_reproduce()
     output.check_output(arguments.markdown, arguments.force)
     report = reproduce(
         arguments.paper,
         arguments.data,
-        arguments.published,
         n_jobs=arguments.jobs,
         progress=not arguments.silent,
         **options.chosen(arguments, "quick", "out", "repeats"),
@@ -65,15 +62,15 @@ def run_reproduce(arguments: argparse.Namespace) -> None:
     output.present(arguments, report.as_dict, lambda: print(text))
 
 
-def _reproduce_of_checkout(paper: str) -> Callable[..., Any]:
-    """Return the function behind the command: it is beside ``src``, in no wheel."""
-    root = Path(__file__).parents[3]
+def _import_reproduce() -> Callable[..., Any]:
+    """Return the function behind the command.
+
+    Its package is beside ``src`` in a checkout; a wheel has a copy in ``lab/papers``.
+    """
+    here = Path(__file__)
+    root = here.parents[3]
     if not (root / "reproduction" / "documents.py").is_file():
-        raise FileNotFoundError(
-            "reproduction needs a checkout of the repository: experiments of papers "
-            "are not installed with the package. In its folder run: "
-            f"pip install -e '.[cli,plot]' && steelyard reproduce {paper}"
-        )
+        root = here.parents[1] / "lab" / "papers"
     if str(root) not in sys.path:
         # First, so that a folder of this name elsewhere is not taken for it. Processes
         # of a comparison have the same path.

@@ -17,6 +17,7 @@ from steelyard.lab.data.datasets import (
     BUNDLED,
     dataset_group,
     expand_names,
+    has_dataset,
     load_dataset,
 )
 
@@ -193,6 +194,22 @@ def test_openml_without_a_network_is_a_clear_error(monkeypatch):
     fetched(monkeypatch, OSError("no route to host"))
     with pytest.raises(FileNotFoundError, match=r"OpenML.*no route to host.*network"):
         load_dataset("openml:credit-g")
+
+
+def test_breast_cancer_is_also_the_set_of_the_papers(monkeypatch, tmp_path):
+    monkeypatch.delenv("STEELYARD_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    data = load_dataset("wdbc")
+    assert (len(data), data.classes.tolist()) == (569, ["B", "M"])
+    assert load_dataset("task:Breast cancer").target.sum() == 212
+    there = {n: has_dataset(n) for n in ("iris", "task:Breast cancer", "task:Car", "x")}
+    assert there == {
+        "iris": True,
+        "task:Breast cancer": True,
+        "task:Car": False,
+        "x": 0,
+    }
+    assert len(dataset_group("rnb33")) == 33
 
 
 def test_unknown_task_names_the_nearest():

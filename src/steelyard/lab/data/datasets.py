@@ -6,7 +6,8 @@ import csv
 import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,20 +29,56 @@ BUNDLED = ("iris", "wine", "breast_cancer", "digits")
 """Data sets that come with scikit-learn."""
 
 _MANIFEST = "MANIFEST.csv"
+_WDBC = "wdbc"
+"""UCI's name of scikit-learn's breast_cancer, cell by cell the same."""
 
 Folder = str | os.PathLike[str] | None
 
 
-def data_folder(path: Folder = None) -> Path:
-    """Find the folder of data sets; ``STEELYARD_DATA`` names it if None."""
+def cache_folder() -> Path:
+    """Return the folder that ``steelyard datasets --fetch`` fills by default."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "steelyard" / "datasets"
+
+
+def find_folder(path: Folder = None) -> Path | None:
+    """Find the folder of data sets, None where there is none.
+
+    It is the one named, else that of ``STEELYARD_DATA``, else that of fetched sets.
+    """
     chosen = path if path is not None else os.environ.get("STEELYARD_DATA")
     if not chosen:
-        advice = "name one, or set the environment variable STEELYARD_DATA."
-        raise FileNotFoundError(f"No folder of data sets: {advice}")
+        return cache_folder() if cache_folder().is_dir() else None
     folder = Path(chosen)
     if not folder.is_dir():
         raise FileNotFoundError(f"The folder of data sets {str(folder)!r} is absent.")
     return folder
+
+
+def data_folder(path: Folder = None) -> Path:
+    """Find the folder of data sets as `find_folder`; an error where there is none."""
+    folder = find_folder(path)
+    if folder is None:
+        advice = "name one, set the environment variable STEELYARD_DATA, or run "
+        advice += "'steelyard datasets --fetch'."
+        raise FileNotFoundError(f"No folder of data sets: {advice}")
+    return folder
+
+
+def has_dataset(name: str, folder: Folder = None) -> bool:
+    """Return whether a data set, or that of a task, is in the folder or bundled."""
+    if name.startswith("task:"):
+        files = [task.file for task in (*TASKS, *MULTICLASS) if name[5:] == task.name]
+        return any(has_dataset(file, folder) for file in files)
+    where = find_folder(folder)
+    return name in (*BUNDLED, _WDBC) or (where is not None and name in _files(where))
+
+
+@cache
+def catalogue() -> tuple[Mapping[str, str], ...]:
+    """Return what is known of the papers' data sets: counts, groups, sources."""
+    file = resources.files("steelyard.lab.data").joinpath("catalogue.csv")
+    return tuple(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
 
 
 def load_dataset(
@@ -94,26 +131,17 @@ def load_dataset(
     path = Path(text)
     if path.is_file() or path.name != text:
         return read_dataset(path, target=target, **reading)
-    has_folder = folder is not None or os.environ.get("STEELYARD_DATA")
-    where = data_folder(folder) if has_folder else None
+    where = find_folder(folder)
     files = _files(where) if where else {}
     if text in files:
         return read_dataset(files[text], name=text, target=target, **reading)
     if text in BUNDLED:
         return _bundled(text)
+    if text == _WDBC:
+        data = _bundled("breast_cancer")
+        labels = np.where(data.target == "malignant", "M", "B")
+        return replace(data, name=text, target=labels, target_name="class")
     raise FileNotFoundError(_unknown(text, where, files))
-
-
-def read_from_folder(name: str, folder: Folder = None) -> DataSet:
-    """Read a data set by its name from the folder and nowhere else."""
-    where = data_folder(folder)
-    files = _files(where)
-    if name not in files:
-        raise FileNotFoundError(
-            f"The folder {str(where)!r} holds no data set {name!r}."
-            f"{close_names(name, files)}"
-        )
-    return read_dataset(files[name], name=name)
 
 
 def dataset_group(group: str, folder: Folder = None) -> list[str]:
@@ -122,8 +150,9 @@ def dataset_group(group: str, folder: Folder = None) -> list[str]:
     Parameters
     ----------
     group : str
-        A word of the column ``papers`` of ``MANIFEST.csv``, such as ``"rnb33"``;
-        ``"tasks28"`` for the binary tasks of the exponential-loss paper.
+        A word of the column ``papers`` of the folder's ``MANIFEST.csv``, or of the
+        catalogue where it has none, such as ``"rnb33"``; ``"tasks28"`` for the binary
+        tasks of the exponential-loss paper.
     folder : str or path, default=None
         See ``load_dataset``.
 
@@ -134,13 +163,11 @@ def dataset_group(group: str, folder: Folder = None) -> list[str]:
     """
     if group == "tasks28":
         return [f"task:{task.name}" for task in TASKS]
-    where = data_folder(folder)
-    groups = _groups(where)
+    groups = _groups(find_folder(folder))
     if group not in groups:
         names = ", ".join(sorted([*groups, "tasks28"]))
         raise ParameterError(
-            f"There is no group of data sets {group!r} in "
-            f"{str(where / _MANIFEST)!r}. Groups: {names}."
+            f"There is no group of data sets {group!r}. Groups: {names}."
         )
     return groups[group]
 
@@ -179,9 +206,9 @@ def _manifest(folder: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def _groups(folder: Path) -> dict[str, list[str]]:
+def _groups(folder: Path | None) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
-    for row in _manifest(folder):
+    for row in (_manifest(folder) if folder else []) or catalogue():
         for word in row["papers"].split("|"):
             groups.setdefault(word, []).append(row["name"])
     return groups
@@ -234,22 +261,24 @@ def _task(name: str, folder: Folder) -> DataSet:
             f"{', '.join(tasks)}."
         )
     task = tasks[name]
-    data = read_from_folder(task.file, folder)
+    data = load_dataset(task.file, folder)
     table, labels = select_task(task, data.table, data.target)
     return DataSet(f"task:{name}", table, labels, "class", task.file)
 
 
 def _unknown(name: str, folder: Path | None, files: dict[str, Path]) -> str:
     """Say that a name is unknown, where it was looked up, and what is close."""
-    if folder is not None and name in _groups(folder):
+    if name in _groups(folder):
         problem = "is a group of data sets, not one of them."
         return f"{name!r} {problem} Say 'group:{name}'."
     place = "no folder (STEELYARD_DATA is not set)"
     if folder is not None:
         place = f"the folder {str(folder)!r} ({len(files)} data sets)"
+    fetched = name in {row["name"] for row in catalogue() if row["source"]}
+    advice = f" 'steelyard datasets --fetch {name}' fetches it." if fetched else ""
     return (
         f"There is no data set {name!r}. Looked in {place} and scikit-learn's "
-        f"{', '.join(BUNDLED)}.{close_names(name, [*BUNDLED, *files])}"
+        f"{', '.join(BUNDLED)}.{close_names(name, [*BUNDLED, *files])}{advice}"
     )
 
 
