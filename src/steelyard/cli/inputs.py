@@ -394,13 +394,13 @@ def open_rows(arguments: argparse.Namespace) -> tuple[Scan, Recast]:
     )
     columns = chosen_columns(arguments, reader.names, target, reader.name)
     memory = arguments.memory or default_memory()
-    most_rows = max(int(memory * _CHUNK_SHARE / (8 * len(columns))), 1000)
+    max_rows = max(int(memory * _CHUNK_SHARE / (8 * len(columns))), 1000)
     rows = Scan(
         reader.with_target(target),
         target=target,
         weight=arguments.weights,
         columns=columns,
-        chunk_rows=min(most_rows, MAX_ROWS),
+        chunk_rows=min(max_rows, MAX_ROWS),
         drop_missing_target=True,
     )
     rows.work_folder = arguments.work_folder

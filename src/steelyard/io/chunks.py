@@ -1,4 +1,4 @@
-"""Pieces of a source that fit into memory, and where each of their rows came from."""
+"""Pieces of a source that fit into memory, and the origin of each of their rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from steelyard.table.frames import Table
 
-# Several are there at once: one in use, one that waits, and one that is decoded.
+# Three exist at a time: one in use, one waiting, and one being decoded.
 MAX_ROWS = 2**17
 MAX_BYTES = 32 * 10**6
 
@@ -26,7 +26,7 @@ class Place:
     """Where a piece of a source begins."""
 
     name: str
-    """The file, or what messages call another origin."""
+    """The file, or the name of another source in messages."""
 
     group: int | None = None
     """The row group of a Parquet file or the batch of an Arrow file, from 0."""
@@ -39,11 +39,11 @@ class Place:
 
 
 Places = Sequence[tuple[int, Place]]
-"""Rows at which a file or row group begins, increasing, and that."""
+"""Rows at which a file or row group begins, in order, each with its origin."""
 
 
 def places_between(places: Places, start: int, stop: int) -> Places:
-    """Return the places of the rows from one on to another, counted from the first."""
+    """Return the places of rows ``start`` to ``stop``, counted from ``start``."""
     first = bisect_right([offset for offset, _ in places], start) - 1
     return [
         (max(offset - start, 0), replace(at, row=at.row + max(start - offset, 0)))
@@ -54,12 +54,12 @@ def places_between(places: Places, start: int, stop: int) -> Places:
 
 @dataclass(frozen=True)
 class Part:
-    """Some rows as they were read, and the places where stretches of them begin."""
+    """Some rows as they were read, and the places where runs of them begin."""
 
     cells: pa.Table
     places: Places
     n_bytes: int = 0
-    """How many bytes of the file they took, as far as that is known."""
+    """Bytes of the file, if known."""
 
     def cut(self, start: int, stop: int) -> Part:
         """Return the rows between two positions."""
@@ -101,15 +101,14 @@ class Chunk:
         return places_between(self.places, row, row + 1)[0][1]
 
     def place(self, row: int = 0) -> str:
-        """Return in words where a row came from, counted from 1 in its file."""
+        """Return where a row came from as text, counted from 1 in its file."""
         return str(self.place_at(row))
 
 
-def regroup(parts: Iterable[Part], most_rows: int) -> Iterator[Part]:
+def regroup(parts: Iterable[Part], max_rows: int) -> Iterator[Part]:
     """Slice large parts and join small ones, keeping the order of rows.
 
-    Of 10,000 row groups with a few rows each every pass would otherwise pay the price
-    of a chunk.
+    Otherwise each of 10,000 row groups with a few rows would cost as much as a chunk.
     """
     waiting: list[Part] = []
     rows = n_bytes = 0
@@ -118,19 +117,19 @@ def regroup(parts: Iterable[Part], most_rows: int) -> Iterator[Part]:
         if not size:
             continue
         per_row = max(part.cells.nbytes / size, 1.0)
-        step = max(min(most_rows, int(MAX_BYTES / per_row)), 1)
+        step = max(min(max_rows, int(MAX_BYTES / per_row)), 1)
         for start in range(0, size, step):
             piece = part.cut(start, min(start + step, size))
-            new = int(piece.cells.num_rows * per_row)
+            piece_bytes = int(piece.cells.num_rows * per_row)
             if waiting and (
-                rows + piece.cells.num_rows > most_rows
-                or n_bytes + new > MAX_BYTES
+                rows + piece.cells.num_rows > max_rows
+                or n_bytes + piece_bytes > MAX_BYTES
                 or piece.cells.schema != waiting[0].cells.schema
             ):
                 yield _joined(waiting)
                 waiting, rows, n_bytes = [], 0, 0
             waiting.append(piece)
-            rows, n_bytes = rows + piece.cells.num_rows, n_bytes + new
+            rows, n_bytes = rows + piece.cells.num_rows, n_bytes + piece_bytes
     if waiting:
         yield _joined(waiting)
 
@@ -144,13 +143,13 @@ def _joined(parts: list[Part]) -> Part:
     for part in parts:
         places += [(rows + offset, place) for offset, place in part.places]
         rows += part.cells.num_rows
-    # Joined dictionaries are joined here once, and not by every column that asks.
+    # Dictionaries are unified here once, and not by every column that is read.
     cells = pa.concat_tables([part.cells for part in parts]).unify_dictionaries()
     return Part(cells, places, sum(part.n_bytes for part in parts))
 
 
 def read_ahead(items: Iterable[_Item]) -> Iterator[_Item]:
-    """Yield what an iterable does, while a thread reads the next two."""
+    """Yield items while a thread reads the next two."""
     iterator, over = iter(items), object()
     pool = ThreadPoolExecutor(1, "steelyard-read-ahead")
     try:

@@ -1,4 +1,4 @@
-"""Parquet and Arrow files: types and sizes from metadata, cells a piece at a time."""
+"""Parquet and Arrow files: types and sizes from metadata, cells piece by piece."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from steelyard.io.paths import File, check_distinct, key_types
 from steelyard.io.reader import Reader, check_names_of, conform, join_types
 
 _DAMAGED = (pa.ArrowException, OSError)
-# Text whose length is not known: a guess that only sizes of pieces depend on.
+# A guess at the bytes of a text, which only sizes of pieces depend on.
 _TEXT_BYTES = 32
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What the metadata of one file say."""
+    """Schema and row groups of one file, from its metadata."""
 
     file: File
     stored: pa.Schema
@@ -76,7 +76,7 @@ class ColumnarFiles(Reader):
         )
 
     def types(self, names: Sequence[str]) -> dict[str, pa.DataType]:
-        """Return types that hold what all files have."""
+        """Return types that hold the cells of all files."""
         joined = {}
         for name in names:
             if name in self._keys:
@@ -88,22 +88,22 @@ class ColumnarFiles(Reader):
         return joined
 
     def _example(self, name: str, kind: pa.DataType) -> tuple[Any, str] | None:
-        """Return a cell of a column from a file that gives it a type, and the file."""
+        """Return a cell of a column with some type, and the file that has it."""
         for contents in self._contents:
             if contents.schema.field(name).type == kind:
                 for part in _read_file(contents, [name], 2**16):
-                    known = part.cells.column(0).drop_null()
-                    if len(known):
-                        return known[0].as_py(), contents.file.name
+                    cells = part.cells.column(0).drop_null()
+                    if len(cells):
+                        return cells[0].as_py(), contents.file.name
         return None
 
-    def read(self, names: Sequence[str], most_rows: int) -> Iterator[Part]:
+    def read(self, names: Sequence[str], max_rows: int) -> Iterator[Part]:
         """Yield some columns of all rows, file by file."""
         types = self.types(names)
         stored = [name for name in names if name not in self._keys]
         for contents in self._contents:
             contents.file.check()
-            for part in _read_file(contents, stored, most_rows):
+            for part in _read_file(contents, stored, max_rows):
                 cells = with_keys(part.cells, contents.file, self._keys, names)
                 cells = conform(cells, types, contents.file.name)
                 yield Part(cells, part.places, part.n_bytes)
@@ -115,7 +115,7 @@ class ColumnarFiles(Reader):
 def types_of_keys(
     files: Sequence[File], stored: Sequence[str]
 ) -> dict[str, pa.DataType]:
-    """Return the columns that names of folders give, besides those of the files."""
+    """Return the columns from names of folders, besides those of the files."""
     return {
         key: pa.int64() if is_whole else pa.string()
         for key, is_whole in key_types(files).items()
@@ -126,7 +126,7 @@ def types_of_keys(
 def with_keys(
     cells: pa.Table, file: File, keys: Mapping[str, pa.DataType], names: Sequence[str]
 ) -> pa.Table:
-    """Add the cells that the names of the file's folders give."""
+    """Add the cells from the names of the file's folders."""
     for key, kind in keys.items():
         if key in names:
             cell = pa.scalar(file.keys[key], pa.string()).cast(kind)
@@ -152,8 +152,8 @@ def _look_into(file: File) -> Contents:
 
 
 def _open_parquet(file: File) -> pq.ParquetFile:
-    # Most files have no checksums of pages, and are read as before. Where they have,
-    # a flipped bit is an error; without, most are read as other data.
+    # With checksums of pages a flipped bit is an error; without, as in most files, it
+    # mostly reads as other data.
     return pq.ParquetFile(
         file.path if file.path != "-" else file.open(),
         page_checksum_verification=True,
@@ -163,7 +163,7 @@ def _open_parquet(file: File) -> pq.ParquetFile:
 
 
 def _mapped(file: File) -> Any:
-    """Open an Arrow file, of which only what is asked for is read."""
+    """Map an Arrow file into memory; only the columns asked for are read."""
     return pa.memory_map(file.path) if file.path != "-" else pa.PythonFile(file.open())
 
 
@@ -193,7 +193,7 @@ def _arrow(file: File) -> Contents:
 
 
 def _open_arrow(mapped: Any, fields: list[int] | None) -> Any:
-    """Open the form with an index of batches (Feather too), or else a stream."""
+    """Open a file with an index of batches (Feather too), or else a stream."""
     options = pa.ipc.IpcReadOptions(included_fields=fields)
     try:
         return pa.ipc.open_file(mapped, options=options)
@@ -206,38 +206,36 @@ def _open_arrow(mapped: Any, fields: list[int] | None) -> Any:
 
 
 def _read_file(
-    contents: Contents, names: Sequence[str], most_rows: int
+    contents: Contents, names: Sequence[str], max_rows: int
 ) -> Iterator[Part]:
     if contents.file.format == "parquet":
-        rows = _rows_at_once(contents, names, most_rows)
+        rows = _rows_at_once(contents, names, max_rows)
         return _read_parquet(contents, list(names), rows)
     return _read_arrow(contents, list(names))
 
 
-def _rows_at_once(contents: Contents, names: Sequence[str], most_rows: int) -> int:
-    """Return how many rows are decoded at once, so that wide tables take no more."""
+def _rows_at_once(contents: Contents, names: Sequence[str], max_rows: int) -> int:
+    """Return how many rows are decoded at once: fewer of wide tables."""
     width = 1
     for name in names:
         kind = contents.schema.field(name).type
         kind = kind.index_type if pt.is_dictionary(kind) else kind
         width += kind.bit_width // 8 + 1 if pt.is_primitive(kind) else _TEXT_BYTES
-    return max(min(most_rows, MAX_BYTES // width), 1)
+    return max(min(max_rows, MAX_BYTES // width), 1)
 
 
 def _read_parquet(
-    contents: Contents, names: list[str], most_rows: int
+    contents: Contents, names: list[str], max_rows: int
 ) -> Iterator[Part]:
     path = contents.file.name
     with _open_parquet(contents.file) as file:
         row = 0
-        for run in _runs(contents.groups, most_rows):
+        for run in _runs(contents.groups, max_rows):
             stop = row + sum(contents.groups[k][0] for k in run)
             size = sum(contents.groups[k][1] for k in run) / max(stop - row, 1)
             starts = _starts(path, contents.groups, run, row)
             try:
-                for batch in file.iter_batches(
-                    most_rows, row_groups=run, columns=names
-                ):
+                for batch in file.iter_batches(max_rows, row_groups=run, columns=names):
                     yield Part(
                         pa.Table.from_batches([batch]),
                         places_between(starts, row, row + batch.num_rows),
@@ -250,12 +248,12 @@ def _read_parquet(
                 _refuse(file, path, run, names, ValueError("rows are missing"))
 
 
-def _runs(groups: list[tuple[int, int]], most_rows: int) -> Iterator[list[int]]:
-    """Yield row groups to read in one go: one large one, or several small ones."""
+def _runs(groups: list[tuple[int, int]], max_rows: int) -> Iterator[list[int]]:
+    """Yield row groups to read together: one large one, or several small ones."""
     run: list[int] = []
     rows = 0
     for k, (size, _) in enumerate(groups):
-        if run and rows + size > most_rows:
+        if run and rows + size > max_rows:
             yield run
             run, rows = [], 0
         run.append(k)
@@ -267,17 +265,17 @@ def _runs(groups: list[tuple[int, int]], most_rows: int) -> Iterator[list[int]]:
 def _starts(
     path: str, groups: list[tuple[int, int]], run: list[int], row: int
 ) -> Places:
-    """Return the first row of each row group that has any, and its place."""
+    """Return the first row of each row group with rows, and its place."""
     sizes = [groups[k][0] for k in run]
     first = accumulate(sizes, initial=row)
-    known = zip(first, run, sizes, strict=False)
-    return [(start, Place(path, k, start)) for start, k, size in known if size]
+    starts = zip(first, run, sizes, strict=False)
+    return [(start, Place(path, k, start)) for start, k, size in starts if size]
 
 
 def _refuse(
     file: pq.ParquetFile, path: str, run: list[int], names: list[str], error: Exception
 ) -> NoReturn:
-    """Say which row group cannot be read."""
+    """Raise an error that names the row group that cannot be read."""
     for group in run:
         try:
             file.read_row_group(group, columns=names)

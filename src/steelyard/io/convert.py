@@ -1,4 +1,4 @@
-"""Columns of text as numbers and dates, and what is counted of them on the way."""
+"""Columns of text converted to numbers and dates, with counts for the decision."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from steelyard.io.dates import read_date
 from steelyard.io.numbers import ColumnTally, read_numbers
 
 # Point and comma as decimal marks that numbers cannot do without: see ``dialect``.
-_SURELY_DECIMAL = {
+_CERTAIN_DECIMAL = {
     mark: rf"^[-+]?(\d*{m}(\d\d?|\d{{4,}})|0{m}\d+|\d{{4,}}{m}\d+)$"
     for mark, m in ((".", r"\."), (",", ","))
 }
 
 
 def plain_numbers(column: Any, decimal: str = ".") -> Any:
-    """Return cells as whole numbers or floats, None if one of them is neither."""
+    """Return cells as whole numbers or floats, None if a cell is neither."""
     numbers = _cast(column, pa.int64())
     if numbers is not None:
         return None if _has_hex(column) else numbers
@@ -68,7 +68,7 @@ def count_numbers(tally: ColumnTally, column: Any, numbers: Any) -> None:
         numbers = numbers.cast(pa.float64(), safe=False)
     some = numbers.drop_null().unique().slice(0, 16).to_pylist()
     tally.add_numbers(len(numbers) - numbers.null_count, some, are_whole)
-    for mark, pattern in _SURELY_DECIMAL.items():
+    for mark, pattern in _CERTAIN_DECIMAL.items():
         if not are_whole and mark == tally.decimal and mark not in tally.marks.certain:
             if pc.any(pc.match_substring_regex(column, pattern)).as_py():
                 tally.marks.certain.add(mark)
@@ -86,17 +86,17 @@ def _count_digits(tally: ColumnTally, column: Any, numbers: Any) -> None:
 
 
 def count_texts(tally: ColumnTally, column: Any) -> None:
-    """Count cells of which some are no plain numbers."""
-    if tally.is_surely_text:
+    """Count cells, some of which are no plain numbers."""
+    if tally.are_names:
         return
-    known = column.drop_null()
-    first = known.slice(0, 200).to_pylist()
-    counts = {e["values"].as_py(): e["counts"].as_py() for e in known.value_counts()}
+    texts = column.drop_null()
+    first = texts.slice(0, 200).to_pylist()
+    counts = {e["values"].as_py(): e["counts"].as_py() for e in texts.value_counts()}
     tally.add_texts(counts, first)
 
 
 def as_decided(column: Any, tally: ColumnTally, order: str | None) -> Any:
-    """Return a column as it was decided when all cells were seen."""
+    """Convert a column as was decided after all cells were counted."""
     if tally.are_codes:
         return column
     if order is not None:
@@ -112,11 +112,11 @@ def as_decided(column: Any, tally: ColumnTally, order: str | None) -> Any:
 def numbers_of(
     column: Any, decimal: str, thousands: str, unit: str = ""
 ) -> tuple[Any, Counter[str]]:
-    """Return a number for each text, missing where it is none, and those texts."""
+    """Return a number for each text, missing if it is none, and the other texts."""
 
     def read(texts: list[str]) -> list[float | None]:
-        found = read_numbers(texts, decimal, thousands, unit)
-        return [found[text].value if text in found else None for text in texts]
+        numbers = read_numbers(texts, decimal, thousands, unit)
+        return [numbers[text].value if text in numbers else None for text in texts]
 
     return _converted(column, read, pa.float64())
 
@@ -124,7 +124,7 @@ def numbers_of(
 def dates_of(
     column: Any, order: str, has_time: bool = True
 ) -> tuple[Any, Counter[str]]:
-    """Return a moment or a day for each text, missing where it is none, and those."""
+    """Return a date for each text, missing if it is none, and the other texts."""
 
     def read(texts: list[str]) -> list[Any]:
         return [read_date(text, order) for text in texts]
@@ -136,12 +136,12 @@ def dates_of(
 def _converted(
     column: Any, read: Callable[[list[str]], list[Any]], kind: pa.DataType
 ) -> tuple[Any, Counter[str]]:
-    """Return what is read of texts, each once, and those of which nothing is."""
+    """Convert distinct texts once; return cells, and texts that gave nothing."""
     coded = column.combine_chunks().dictionary_encode()
     values = pa.array(read(coded.dictionary.to_pylist()), kind)
     cells = pc.take(values, coded.indices)
-    wrong: Counter[str] = Counter()
+    others: Counter[str] = Counter()
     if values.null_count:
         for e in column.filter(pc.is_null(cells)).drop_null().value_counts():
-            wrong[e["values"].as_py()] = e["counts"].as_py()
-    return pa.chunked_array([cells]), wrong
+            others[e["values"].as_py()] = e["counts"].as_py()
+    return pa.chunked_array([cells]), others

@@ -37,7 +37,7 @@ class CopyWriter:
         self._paths, self._origins, self._n_rows = [], [], 0
 
     def write(self, part: Part) -> None:
-        """Add rows after those that are there."""
+        """Append rows."""
         types = self._types(part)
         if self._writer is None or self._writer.schema != pa.schema(types.items()):
             self._begin(types, part.places[0][1].name)
@@ -49,9 +49,9 @@ class CopyWriter:
         self._n_rows += part.cells.num_rows
 
     def _types(self, part: Part) -> dict[str, pa.DataType]:
-        """Return the types of the part, widened to hold what the file at hand does.
+        """Return the types of the part, widened to those of the open file.
 
-        So types that take turns do not begin a file each time.
+        Types that alternate thus do not begin a new file each time.
         """
         types = {}
         for name, column in zip(
@@ -60,12 +60,14 @@ class CopyWriter:
             is_empty = column.null_count == len(column)
             types[name] = pa.null() if is_empty else column.type
             if self._writer is not None:
-                known = self._writer.schema.field(name).type
-                if {kind_of(known), kind_of(types[name])} <= {
-                    kind_of(known),
+                written = self._writer.schema.field(name).type
+                if {kind_of(written), kind_of(types[name])} <= {
+                    kind_of(written),
                     "nothing",
                 }:
-                    types[name] = join_types(name, [known, types[name]], lambda _: None)
+                    types[name] = join_types(
+                        name, [written, types[name]], lambda _: None
+                    )
         return types
 
     def _begin(self, types: dict[str, pa.DataType], origin: str) -> None:
@@ -90,7 +92,7 @@ class CopyWriter:
         self._origins.append((row, place))
 
     def finish(self, name: str) -> CopyReader:
-        """Return what reads the copy, and removes it when it is no longer needed."""
+        """Return a reader of the copy, which removes it when closed."""
         with self.folder.writing():
             self._close()
         if not self._paths:
@@ -130,10 +132,10 @@ class CopyReader(ColumnarFiles):
         super().__init__(files)
         self.origins, self.folder = origins, folder
 
-    def read(self, names: Sequence[str], most_rows: int) -> Iterator[Part]:
-        """Yield some columns of all rows, with their first origins."""
+    def read(self, names: Sequence[str], max_rows: int) -> Iterator[Part]:
+        """Yield some columns of all rows, with their original places."""
         row = 0
-        for part in super().read(names, most_rows):
+        for part in super().read(names, max_rows):
             stop = row + part.cells.num_rows
             yield Part(
                 part.cells, places_between(self.origins, row, stop), part.n_bytes
@@ -150,7 +152,7 @@ def copy_of(
     work_folder: str | PathLike[str] | None,
     name: str,
 ) -> CopyReader:
-    """Write all parts to a temporary copy, from the beginning if types changed."""
+    """Write all parts to a temporary copy; begin again if types changed."""
     writer = CopyWriter(work_folder)
     try:
         while True:

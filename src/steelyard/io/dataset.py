@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from steelyard.io.reader import Reader
 
 _TARGETS = ("class", "target", "label")
-# How a class of a target that was cut is called.
+# The name of a class of a target that was cut.
 _LABEL = re.compile(r"\d+: (?:≤ (?P<low>\S+)|> (?P<high>\S+)|\S+ to (?P<up_to>\S+))")
 
 
@@ -53,13 +53,13 @@ class DataSet:
     target_name: str = "class"
     description: str = ""
     notes: tuple[str, ...] = ()
-    """What was left out when it was read, a sentence each."""
+    """Notes on what was left out in reading, a sentence each."""
 
     reading: Mapping[str, Any] = field(default_factory=dict)
-    """How a file of text was read, for the files that a model predicts."""
+    """How a text file was read, for files to predict."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
-    """What columns are called in words, where files of SPSS and Stata say so."""
+    """Titles of columns, from files of SPSS and Stata."""
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -112,7 +112,7 @@ class DataSet:
         self.check_target()
 
     def check_target(self) -> None:
-        """Refuse measurements as labels: methods would take each for a class."""
+        """Refuse measurements as labels: each value would be a class."""
         if self.target.dtype.kind not in "iuf":
             return
         from sklearn.utils.multiclass import type_of_target
@@ -278,10 +278,9 @@ def _labels(column: pandas.Series) -> NDArray[Any]:
 
 
 def cut(numbers: ArrayLike, n_bins: int) -> NDArray[Any]:
-    """Return classes of about as many rows each, named by their bounds.
+    """Cut numbers into classes of about as many rows each, named by their bounds.
 
-    Bounds have four digits at most where that leaves them apart, so that they read
-    well.
+    Bounds have four digits if that keeps them distinct.
 
     Examples
     --------
@@ -308,7 +307,7 @@ def cut(numbers: ArrayLike, n_bins: int) -> NDArray[Any]:
 
 
 def cut_as(numbers: ArrayLike, classes: Sequence[Any]) -> NDArray[Any] | None:
-    """Return the class of each number, None where classes are no ranges of numbers.
+    """Return the class of each number, None if classes are no ranges of numbers.
 
     Examples
     --------
@@ -316,16 +315,16 @@ def cut_as(numbers: ArrayLike, classes: Sequence[Any]) -> NDArray[Any] | None:
     ['1: ≤ 2.25', '2: > 2.25']
     >>> cut_as([1, 5], ["no", "yes"])
     """
-    found = [_LABEL.fullmatch(str(name)) for name in classes]
-    bounds = [float(m["low"] or m["up_to"]) for m in found if m and not m["high"]]
-    if not all(found) or len(bounds) != len(classes) - 1:
+    matches = [_LABEL.fullmatch(str(name)) for name in classes]
+    bounds = [float(m["low"] or m["up_to"]) for m in matches if m and not m["high"]]
+    if not all(matches) or len(bounds) != len(classes) - 1:
         return None
     edges = np.sort(bounds)
     return _named(edges)[np.searchsorted(edges, np.asarray(numbers, dtype=float))]
 
 
 def _named(edges: NDArray[np.float64]) -> NDArray[Any]:
-    """Return names of the ranges between bounds, which sort as they follow."""
+    """Return names of the ranges between bounds, which sort in their order."""
     texts = [
         f"{edge:.17g}" if float(f"{edge:.6g}") != edge else f"{edge:.6g}"
         for edge in edges

@@ -1,4 +1,4 @@
-"""Dates as people write them, and in which order day and month stand.
+"""Dates as people write them, and the order of day and month.
 
 With the standard library alone.
 """
@@ -27,7 +27,7 @@ _NAMED = re.compile(
 _CENTURY = 69
 
 ORDERS = {"dmy": "day first", "mdy": "month first", "ymd": "year first"}
-"""In which order days, months and years stand."""
+"""Orders of days, months and years."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ class WrittenDate:
     first: int
     second: int
     order: str
-    """``"dmy"`` and ``"ymd"`` where it is known, else empty."""
+    """``"dmy"`` or ``"ymd"`` if the text leaves no doubt, else empty."""
 
     mark: str
     time: tuple[int, int, int, int] | None
 
     def read(self, order: str) -> datetime | None:
-        """Return the moment, None where there is no such day."""
+        """Return the date and time, None if there is no such day."""
         month, day = self.first, self.second
         if (self.order or order) == "dmy":
             month, day = day, month
@@ -55,7 +55,7 @@ class WrittenDate:
 
 
 def written_date(text: str) -> WrittenDate | None:
-    """Return the parts of a date, with or without a time of day; None if it is none.
+    """Return the parts of a date, with or without a time; None if the text is no date.
 
     Examples
     --------
@@ -65,25 +65,25 @@ def written_date(text: str) -> WrittenDate | None:
     '2024-01-31T00:00:00'
     """
     for pattern in (_YEAR_FIRST, _YEAR_LAST, _NAMED):
-        if found := pattern.match(text):
+        if match := pattern.match(text):
             break
     else:
         return None
-    rest, time = text[found.end() :], None
+    rest, time = text[match.end() :], None
     if rest:
         if (clock := _TIME.fullmatch(rest)) is None:
             return None
         time = _time(clock)
     if pattern is _YEAR_FIRST:
-        year, mark, first, second = found.groups()
+        year, mark, first, second = match.groups()
         return WrittenDate(int(year), int(first), int(second), "ymd", mark, time)
     if pattern is _NAMED:
-        day, name, year = (part for part in found.groups() if part is not None)
+        day, name, year = (part for part in match.groups() if part is not None)
         if not day[0].isdigit():
             day, name = name, day
         month = _MONTHS.index(name.lower()) + 1
         return WrittenDate(int(year), month, int(day), "ymd", "", time)
-    parts = [part for part in found.groups() if part is not None]
+    parts = [part for part in match.groups() if part is not None]
     year = int(parts[3])
     if len(parts[3]) == 2:
         year += 1900 if year >= _CENTURY else 2000
@@ -99,19 +99,19 @@ def _time(clock: re.Match[str]) -> tuple[int, int, int, int]:
 
 
 def read_date(text: str, order: str) -> datetime | None:
-    """Return the moment that a text names, None if it names none.
+    """Return the date and time of a text, None if it is no date.
 
     Examples
     --------
     >>> read_date("01/02/2024", "mdy").month, read_date("01/02/2024", "dmy").month
     (1, 2)
     """
-    found = written_date(text)
-    return None if found is None else found.read(order)
+    date = written_date(text)
+    return None if date is None else date.read(order)
 
 
 def date_note(name: str, order: str, has_time: bool) -> str:
-    """Say how a column of dates is read.
+    """Return a note on how a column of dates is read.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def date_note(name: str, order: str, has_time: bool) -> str:
 
 @dataclass
 class DateTally:
-    """What the cells of a column tell of dates; adds up over blocks and files."""
+    """Counts of dates in the cells of a column; they add up over blocks and files."""
 
     n_dates: int = 0
     is_possible: bool = True
@@ -139,25 +139,25 @@ class DateTally:
     marks: frozenset[str] = frozenset()
 
     def add(self, counts: Mapping[str, int], is_blank: Callable[[str], bool]) -> None:
-        """Count texts; stops at the first that is no date, nor a word for none."""
+        """Count texts; stop at the first that is neither a date nor missing."""
         for text, n in counts.items():
-            found = written_date(text)
-            if found is None and is_blank(text):
+            date = written_date(text)
+            if date is None and is_blank(text):
                 continue
-            if found is None or not (found.read("dmy") or found.read("mdy")):
+            if date is None or not (date.read("dmy") or date.read("mdy")):
                 self.is_possible = False
                 return
             self.n_dates += n
-            self.has_time |= found.time is not None
-            if not found.order:
+            self.has_time |= date.time is not None
+            if not date.order:
                 first, second = self.largest
-                self.largest = max(first, found.first), max(second, found.second)
-                self.marks |= {found.mark}
+                self.largest = max(first, date.first), max(second, date.second)
+                self.marks |= {date.mark}
 
     def order(self, usual: str) -> str | None:
-        """Return in which order numbers stand, None if that differs, or no date is.
+        """Return the order of day and month, None if it varies or cells are no dates.
 
-        Where they do not tell it is the usual one.
+        Cells that leave it open have the usual one.
         """
         if not self.is_possible or not self.n_dates:
             return None

@@ -1,4 +1,4 @@
-"""How text files are written, found out from their first lines.
+"""How text files are written, detected from their first lines.
 
 Separator and quote are those under which the lines have as many cells as the line of
 names. The decimal mark is the one that numbers cannot do without: ``3,75`` and
@@ -23,13 +23,13 @@ MISSING_VALUES = ("NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "<NA
 """Cells that are missing in every column, besides empty ones."""
 
 LATIN = "cp1252"
-"""What text that is not UTF-8 nearly always is."""
+"""The usual encoding of text that is not UTF-8."""
 
 HEAD = 2**18
-"""Bytes that are looked at for separator, quote and decimal mark."""
+"""Bytes that separator, quote and decimal mark are detected from."""
 
 USUAL = {"csv": ",", "tsv": "\t", "txt": " "}
-"""Separators by the format of a file, where its lines do not tell."""
+"""Default separators of the formats, if lines do not show one."""
 
 _CURRENCIES = ("EUR", "USD", "GBP", "CHF", "JPY", "INR")
 CURRENCY = rf"[$€£¥₹]|(?:{'|'.join(_CURRENCIES)})"
@@ -66,7 +66,7 @@ _CERTAIN = {
 _MAYBE = re.compile(r"[1-9]\d{0,2},\d{3}")
 # Nobody states amounts of money to three decimals.
 _MAYBE_MONEY = re.compile(r"[1-9]\d{0,2}\.\d{3}")
-# Programs write whole numbers so beside missing cells, whatever the mark of the file.
+# Programs write whole numbers so in columns with missing cells, whatever the mark.
 _WHOLE = re.compile(r"\d+\.0")
 
 
@@ -86,7 +86,7 @@ class CsvDialect:
     """Lines, or rows of a sheet, above the table."""
 
     comment: str = ""
-    """How lines begin that are left out."""
+    """First characters of lines that are left out."""
 
     no_header: bool = False
     """Whether there are no names of columns."""
@@ -101,7 +101,7 @@ class CsvDialect:
 
     @property
     def reading(self) -> dict[str, Any]:
-        """What a model keeps of it."""
+        """The part that a model keeps."""
         names = ("separator", "decimal", "thousands", "missing_values")
         return {name: getattr(self, name) for name in names}
 
@@ -111,9 +111,9 @@ class CsvDialect:
         usual: str = ",",
         like: Mapping[str, Any] = {},
     ) -> str:
-        """Say what was found other than in a plain CSV file, and not asked for.
+        """Describe what differs from a plain CSV file and was not given by options.
 
-        So is a decimal mark other than in the file of a model, which `like` is about.
+        That includes a decimal mark that differs from the file of a model (`like`).
 
         Examples
         --------
@@ -127,10 +127,10 @@ class CsvDialect:
             "encoding": f"encoding {self.encoding}",
         }
         plain = CsvDialect(separator=usual if usual != " " else ",")
-        known = like.get("decimal", self.decimal)
-        if known != self.decimal:
-            words["decimal"] += f" (the file of the model had {_DECIMALS[known]})"
-            plain = replace(plain, decimal=known)
+        of_model = like.get("decimal", self.decimal)
+        if of_model != self.decimal:
+            words["decimal"] += f" (the file of the model had {_DECIMALS[of_model]})"
+            plain = replace(plain, decimal=of_model)
         return ", ".join(
             text
             for name, text in words.items()
@@ -150,7 +150,7 @@ def asked_dialect(
     no_header: bool = False,
     sheet: str | None = None,
 ) -> dict[str, Any]:
-    """Return what was said about a file; ``tab`` and ``none`` are words for marks."""
+    """Return the checked options of a file; ``tab`` and ``none`` are names of marks."""
     if skip is not None and (type(skip) is not int or skip < 0):
         raise ParameterError(f"`skip` must be a number of lines. Got {skip!r}.")
     words = {"\\t": "\t", "tab": "\t", "comma": ",", "point": ".", "space": " "}
@@ -205,15 +205,15 @@ def missing_words(
 
 
 def codec_of(encoding: str) -> str:
-    """Return what decodes a file: a byte-order mark is no part of the first name."""
+    """Return the codec of a file; that of UTF-8 drops a byte-order mark."""
     return "utf-8-sig" if encoding == "utf-8" else encoding
 
 
 def find_encoding(head: bytes) -> str:
-    """Return UTF-8 where bytes are, else Windows-1252, in which many files are.
+    """Return UTF-8 if the bytes are valid, else Windows-1252.
 
-    Files from Western Europe that are no UTF-8 are nearly always this, of which Latin-1
-    is a part as far as letters go.
+    Files from Western Europe that are not UTF-8 nearly always are; Latin-1 has the same
+    letters.
     """
     if head[:2] in _BOMS:
         return _BOMS[head[:2]]
@@ -230,40 +230,40 @@ def find_dialect(
     usual: str = ",",
     like: Mapping[str, Any] = {},
 ) -> CsvDialect:
-    """Find out how the cells of a file are written, from its first ``HEAD`` bytes.
+    """Detect how the cells of a file are written, from its first ``HEAD`` bytes.
 
-    `asked` is what was said, as ``asked_dialect`` has it, and `usual` the separator
-    where lines do not tell. Where they do not tell either how numbers are written, that
-    is as in the file of a model, which `like` is about.
+    `asked` are options from ``asked_dialect``, `usual` is the separator if lines do not
+    show one, and `like` describes the file of a model: numbers are written as there if
+    the lines leave it open.
     """
-    found = {name: value for name, value in asked.items() if value is not None}
-    found["encoding"] = asked.get("encoding") or find_encoding(head)
-    found.setdefault("missing_values", like.get("missing_values", MISSING_VALUES))
-    lines, separator = first_lines(head, CsvDialect(**found)), asked.get("separator")
-    if separator is None and lines and (said := _SEPARATOR_LINE.fullmatch(lines[0])):
-        separator = said[1]
+    fields = {name: value for name, value in asked.items() if value is not None}
+    fields["encoding"] = asked.get("encoding") or find_encoding(head)
+    fields.setdefault("missing_values", like.get("missing_values", MISSING_VALUES))
+    lines, separator = first_lines(head, CsvDialect(**fields)), asked.get("separator")
+    if separator is None and lines and (line := _SEPARATOR_LINE.fullmatch(lines[0])):
+        separator = line[1]
     tops = {
-        (sep, quote): top_of(lines, CsvDialect(**{**found, **_marks(sep, quote)}))
+        (sep, quote): top_of(lines, CsvDialect(**{**fields, **_marks(sep, quote)}))
         for sep in _candidates(separator, usual, lines)
         for quote in _quotes(lines, sep)
     }
     merits = {pair: _merit(*top) for pair, top in tops.items()}
     sep, quote = max(merits, key=lambda pair: merits[pair])
     if merits[sep, quote][0] == 0 and separator is None:
-        # One column, or lines that do not agree: errors are those of the usual.
+        # One column, or irregular lines: errors are those of the usual separator.
         sep, quote = like.get("separator", usual if usual != " " else ","), '"'
     if asked.get("decimal") is None:
-        rows = _rows_of(tops.get((sep, quote)), found)
-        marks = _marks_of(rows, {"", *found["missing_values"]})
-        found["decimal"] = decimal_of(marks, sep, **_expected(like, sep))
-    return CsvDialect(**{**found, **_marks(sep, quote)})
+        rows = _rows_of(tops.get((sep, quote)), fields)
+        marks = _marks_of(rows, {"", *fields["missing_values"]})
+        fields["decimal"] = decimal_of(marks, sep, **_expected(like, sep))
+    return CsvDialect(**{**fields, **_marks(sep, quote)})
 
 
 def _expected(like: Mapping[str, Any], separator: str) -> dict[str, Any]:
-    """Return the decimal mark of a model's file: sure with the same separator."""
+    """Return the decimal mark of a model's file; a guess if separators differ."""
     mark = like.get("decimal")
     if like.get("separator", separator) == separator:
-        return {"known": mark}
+        return {"of_model": mark}
     return {"guess": mark or "."}
 
 
@@ -272,12 +272,12 @@ def _marks(separator: str, quote: str) -> dict[str, str]:
 
 
 def _rows_of(
-    top: tuple[Top, list[list[str]]] | None, found: Mapping[str, Any]
+    top: tuple[Top, list[list[str]]] | None, fields: Mapping[str, Any]
 ) -> list[list[str]]:
     """Return the rows below the names."""
     if top is None:
         return []
-    return top[1][: MAX_ROWS - 1] if found.get("no_header") else top[1][1:MAX_ROWS]
+    return top[1][: MAX_ROWS - 1] if fields.get("no_header") else top[1][1:MAX_ROWS]
 
 
 def first_lines(head: bytes, dialect: CsvDialect) -> list[str]:
@@ -295,7 +295,7 @@ def first_lines(head: bytes, dialect: CsvDialect) -> list[str]:
 def top_of(lines: list[str], dialect: CsvDialect) -> tuple[Top, list[list[str]]]:
     """Return what is above the table in some lines, and the first of its rows.
 
-    Of what was said how many lines to skip, no more are titles.
+    With lines to skip given, no others are taken as titles.
     """
     n = int(bool(lines) and _SEPARATOR_LINE.fullmatch(lines[0]) is not None)
     may_skip = not dialect.skip and not dialect.no_header
@@ -314,7 +314,7 @@ def _candidates(separator: str | None, expected: str, lines: list[str]) -> list[
 
 
 def _quotes(lines: list[str], separator: str) -> tuple[str, ...]:
-    """Return single quotes too where they open cells and nothing is in double ones."""
+    """Return single quotes too if they open cells and no cell has double ones."""
     text = "".join(lines)
     opens = text.startswith("'") or f"{separator}'" in text or "\n'" in text
     return ('"', "'") if opens and '"' not in text else ('"',)
@@ -322,19 +322,19 @@ def _quotes(lines: list[str], separator: str) -> tuple[str, ...]:
 
 def _merit(top: Top, rows: list[list[str]]) -> tuple[float, int, int]:
     """Return the share of rows with as many cells as names, names, and bare cells."""
-    header, *part = rows[: MAX_ROWS + 1] or [[]]
+    header, *below = rows[: MAX_ROWS + 1] or [[]]
     n_cells = len(header) + top.has_row_names
     if n_cells < 2:
         return 0.0, 0, 0
-    fit = sum(len(row) == n_cells for row in part)
+    fit = sum(len(row) == n_cells for row in below)
     # Quotes that were taken for letters are left in the cells.
-    n_quoted = sum(cell[:1] == "'" == cell[-1:] for row in part for cell in row)
-    return (round(fit / len(part), 1) if part else 1.0), n_cells, -n_quoted
+    n_quoted = sum(cell[:1] == "'" == cell[-1:] for row in below for cell in row)
+    return (round(fit / len(below), 1) if below else 1.0), n_cells, -n_quoted
 
 
 @dataclass
 class Marks:
-    """What the numbers of a column tell about the decimal mark."""
+    """Evidence of the decimal mark in the cells of one column."""
 
     n_known: int = 0
     n_like: int = 0
@@ -364,7 +364,7 @@ class Marks:
 
     @property
     def are_numbers(self) -> bool:
-        """Whether the column has a say."""
+        """Whether enough cells are numbers for the column to vote."""
         return self.n_known > 0 and self.n_like >= 0.6 * self.n_known
 
 
@@ -372,16 +372,16 @@ def decimal_of(
     columns: Iterable[Marks],
     separator: str,
     guess: str = ".",
-    known: str | None = None,
+    of_model: str | None = None,
 ) -> str:
-    """Return the mark that more columns of numbers cannot do without.
+    """Return the decimal mark of more columns of numbers.
 
-    Where they can do without any it is the one of a model's file, if that is known.
+    If no column needs one, it is that of a model's file, if there is a model.
     """
     numbers = [marks for marks in columns if marks.are_numbers]
     votes = Counter(mark for marks in numbers for mark in marks.certain)
-    if not votes and known is not None:
-        return known
+    if not votes and of_model is not None:
+        return of_model
     if not votes:
         # Where commas are for decimals, cells are between semicolons.
         is_maybe = any(marks.is_maybe for marks in numbers)
@@ -390,7 +390,7 @@ def decimal_of(
 
 
 def _marks_of(rows: list[list[str]], empty: Set[str]) -> Iterator[Marks]:
-    """Yield what each column of some rows tells."""
+    """Yield the evidence of each column of some rows."""
     for k in range(max(map(len, rows), default=0)):
         cells = Counter(row[k].strip() for row in rows if k < len(row))
         marks = Marks()

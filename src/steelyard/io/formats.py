@@ -34,9 +34,9 @@ _ENGINES = {
     "xls": ["calamine", "xlrd"],
     "ods": ["calamine", "odf"],
 }
-# Sheets of more cells are read if a tenth of them are known.
+# Sheets of more cells are read if a tenth of them are filled.
 _MAX_OPEN_CELLS = 20_000_000
-_MIN_KNOWN_SHARE = 0.1
+_MIN_FILLED_SHARE = 0.1
 _MODULES = {"calamine": "python_calamine"}
 _PACKAGES = {"odf": "odfpy", "calamine": "python-calamine"}
 
@@ -53,7 +53,7 @@ class WholeFiles(Reader):
     dialect : CsvDialect
         Which cells of Excel are missing, and how text in ARFF is encoded.
     like : mapping, optional
-        How the file of a model was read, whose sheet is read here too if it is there.
+        How the file of a model was read: the same sheet is read, if it exists.
     """
 
     is_cheap = False
@@ -80,7 +80,7 @@ class WholeFiles(Reader):
         first = next(iter(self._tables.values()))
         return {name: first.schema.field(name).type for name in names}
 
-    def read(self, names: Sequence[str], most_rows: int) -> Iterator[Part]:
+    def read(self, names: Sequence[str], max_rows: int) -> Iterator[Part]:
         """Yield some columns of each file."""
         for name, table in self._tables.items():
             yield Part(table.select(list(names)), [(0, Place(name))])
@@ -91,7 +91,7 @@ class WholeFiles(Reader):
         except (ImportError, OSError, TableError):
             raise
         except Exception as error:
-            # Libraries have errors of their own for what is no such file.
+            # Libraries have different errors for other files.
             line = str(error).partition("\n")[0] or type(error).__name__
             problem = f"cannot be read as {file.format}: {line}"
             raise TableError(f"{file.name} {problem}") from None
@@ -118,7 +118,7 @@ class WholeFiles(Reader):
         return self._read_objects(frame)
 
     def _sheet(self, sheets: Sequence[Any], file: File) -> str:
-        """Return the sheet that was asked for, or the first; say which others are."""
+        """Return the sheet asked for, or the first; note the others."""
         names = list(map(str, sheets))
         of_model = self._like.get("sheet")
         chosen = self.dialect.sheet or (of_model if of_model in names else names[0])
@@ -137,7 +137,7 @@ class WholeFiles(Reader):
         return chosen
 
     def _titles(self, book: Any, sheet: str, file: File) -> int:
-        """Return how many rows are above the names of columns, and say which."""
+        """Return how many rows are above the names of columns, and note them."""
         import pandas as pd
 
         if self.dialect.no_header:
@@ -146,18 +146,18 @@ class WholeFiles(Reader):
         cells = first.dropna(axis=1, how="all")
         cells = cells.astype(object).where(cells.notna(), None)
         rows = cells.to_numpy().tolist()
-        known = [k for k, row in enumerate(rows) if any(c is not None for c in row)]
-        start = first_names(_without_ends([rows[k] for k in known]))
+        filled = [k for k, row in enumerate(rows) if any(c is not None for c in row)]
+        start = first_names(_without_ends([rows[k] for k in filled]))
         titles = tuple(
             str(next(cell for cell in rows[k] if cell is not None))
-            for k in known[:start]
+            for k in filled[:start]
         )
         if titles:
             self.notes.append(f"{file.name}: {Top(start, titles).in_words()}")
-        return known[start] if known else 0
+        return filled[start] if filled else 0
 
     def _read_objects(self, frame: pandas.DataFrame) -> pandas.DataFrame:
-        """Read columns of several types, or of text, as those of text files are."""
+        """Convert columns of text or several types as those of text files."""
         import pandas as pd
 
         for name in frame.columns[frame.dtypes.map(str).isin(["object", "str"])]:
@@ -199,16 +199,16 @@ class WholeFiles(Reader):
         return self._read_objects(frame.mask(frame.isin(empty)))
 
     def _numbers_or_text(self, texts: pandas.Series, name: str) -> pandas.Series:
-        """Return numbers or dates where text holds them, and say so."""
+        """Return numbers or dates if the texts are such, and note it."""
         import pandas as pd
 
-        known = texts.dropna()
+        present = texts.dropna()
         tally = ColumnTally(".", self.dialect.thousands)
-        tally.add_texts(Counter(known), known.head(200).tolist())
+        tally.add_texts(Counter(present), present.head(200).tolist())
         if (order := tally.dates.order("")) is not None:
             self.notes.append(date_note(name, order, tally.dates.has_time))
             self.reading["dates"][name] = order
-            dates = {text: read_date(text, order) for text in known.unique()}
+            dates = {text: read_date(text, order) for text in present.unique()}
             return pd.to_datetime(texts.map(dates))
         if tally.are_codes:
             self.notes.append(code_note(name, tally.width))
@@ -217,8 +217,8 @@ class WholeFiles(Reader):
         self.notes += tally.tally.notes(name)
         if unit := tally.tally.unit:
             self.reading["units"][name] = unit
-        found = read_numbers(known.unique(), ".", self.dialect.thousands, ANY_UNIT)
-        values = texts.map({text: number.value for text, number in found.items()})
+        numbers = read_numbers(present.unique(), ".", self.dialect.thousands, ANY_UNIT)
+        values = texts.map({text: number.value for text, number in numbers.items()})
         return values.astype(float)
 
     def _read_spss(self, file: File) -> pandas.DataFrame:
@@ -266,32 +266,32 @@ class WholeFiles(Reader):
 
 
 def _without_ends(rows: list[list[Any]]) -> list[list[Any]]:
-    """Return rows, of which the first ones end with their only cell, as titles do."""
-    found: list[list[Any]] = []
+    """Return rows; the first ones with a single cell end with it, as titles do."""
+    trimmed: list[list[Any]] = []
     for n, row in enumerate(rows):
-        known = [k for k, cell in enumerate(row) if cell is not None]
-        if len(known) > 1:
-            return [*found, *rows[n:]]
-        found.append(row[: known[0] + 1])
-    return found
+        filled = [k for k, cell in enumerate(row) if cell is not None]
+        if len(filled) > 1:
+            return [*trimmed, *rows[n:]]
+        trimmed.append(row[: filled[0] + 1])
+    return trimmed
 
 
 def _check_extent(sheet: Any, where: str) -> None:
-    """Refuse a sheet with cells so far from the others that it fits no memory."""
+    """Refuse a sheet with a cell so far off that the sheet does not fit into memory."""
     if (sheet.max_row or 0) * (sheet.max_column or 0) <= _MAX_OPEN_CELLS:
         return
-    # What the file says of its extent counts empty cells, if they have a style.
+    # The extent in the file counts empty cells with a style.
     sheet.reset_dimensions()
-    n_known, last, width = 0, 0, 0
+    n_filled, last, width = 0, 0, 0
     for k, row in enumerate(sheet.iter_rows(values_only=True), 1):
-        known = [j for j, cell in enumerate(row, 1) if cell is not None]
-        if known:
-            n_known, last, width = n_known + len(known), k, max(width, known[-1])
-    if last * width > max(_MAX_OPEN_CELLS, n_known / _MIN_KNOWN_SHARE):
+        filled = [j for j, cell in enumerate(row, 1) if cell is not None]
+        if filled:
+            n_filled, last, width = n_filled + len(filled), k, max(width, filled[-1])
+    if last * width > max(_MAX_OPEN_CELLS, n_filled / _MIN_FILLED_SHARE):
         raise TableError(
             f"{where} has cells as far as row {last} and column {width}, of which "
-            f"{n_known} are known. Delete what is beyond the table, or save the table "
-            "as CSV."
+            f"{n_filled} are filled. Delete what is beyond the table, or save the "
+            "table as CSV."
         )
 
 
@@ -340,13 +340,13 @@ def _cell_text(cell: Any) -> str:
 def _labelled(
     column: pandas.Series, labels: dict[Any, str], is_ordinal: bool
 ) -> pandas.Series:
-    """Return names in place of numbers, where each that occurs has one.
+    """Return labels in place of numbers if each that occurs has one.
 
-    They are in the order of the numbers, if that means something.
+    They are in the order of the numbers if that is meaningful.
     """
     import pandas as pd
 
-    if not len(known := column.dropna()) or not known.isin(list(labels)).all():
+    if not len(present := column.dropna()) or not present.isin(list(labels)).all():
         return column
     named = column.map(labels).astype("category")
     if not is_ordinal or len(set(labels.values())) < len(labels):

@@ -1,7 +1,4 @@
-"""Columns read as somebody asks for them: names, numbers, booleans, classes.
-
-Who reads a file asks by its options, and a model by what its columns held.
-"""
+"""Columns converted to the kinds that options or a model ask for."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 
 class Recast(Reader):
-    """Another reader, with columns as they are asked for.
+    """A reader that converts the columns of another to the kinds asked for.
 
     Dates are dates in every format, and decimals and durations are numbers.
 
@@ -39,10 +36,10 @@ class Recast(Reader):
     reader : Reader
         What reads the rows.
     text, numbers : sequences of str
-        Columns whose cells are names, or numbers without an exception.
+        Columns whose cells are names, or numbers without exception.
     expected : mapping
-        Columns of a model and what their cells held, ``"dates"`` among others: a few
-        cells that are none are taken as missing, and said.
+        Columns of a model and their kinds, such as ``"dates"``: a few cells of other
+        kinds are taken as missing, and reported.
     like : mapping
         How the file of the model was read.
     target : str, optional
@@ -77,13 +74,13 @@ class Recast(Reader):
         self._first: dict[str, list[str]] = {}
 
     def with_target(self, target: str) -> Recast:
-        """Have a column of classes read as such, chunk by chunk."""
+        """Set the column of classes."""
         self._target = target
         return self
 
     @property
     def notes(self) -> list[str]:  # type: ignore[override]
-        """What was decided and left out, a sentence each."""
+        """What was detected and left out, a sentence each."""
         notes = list(self._reader.notes)
         notes += [exceptions(name, wrong) for name, wrong in self._wrong.items()]
         for name, wrong in self._wrong_dates.items():
@@ -99,11 +96,11 @@ class Recast(Reader):
     @property
     def reading(self) -> dict[str, Any]:  # type: ignore[override]
         """How files are read: those of text, and cells that stand for missing ones."""
-        own, words = self._reader.reading, self._reader.missing_by_column
+        reading, words = self._reader.reading, self._reader.missing_by_column
         if not words:
-            return own
+            return reading
         nothing: dict[str, Any] = {"missing_values": [], "dates": {}, "units": {}}
-        return {**nothing, **own, "missing_by_column": dict(words)}
+        return {**nothing, **reading, "missing_by_column": dict(words)}
 
     def check_names(self, wanted: Sequence[str] | None) -> None:
         """Raise an error if a part lacks one of some columns, or differs in any."""
@@ -133,14 +130,14 @@ class Recast(Reader):
             return pa.string()
         return pa.float64() if name in self._numbers and is_text(held) else kind
 
-    def read(self, names: Sequence[str], most_rows: int) -> Iterator[Part]:
+    def read(self, names: Sequence[str], max_rows: int) -> Iterator[Part]:
         """Yield some columns of all rows."""
         self.n_read = self.n_unlabelled = 0
         self._wrong, self._wrong_dates, self._first = {}, {}, {}
-        parts: Iterable[Part] = self._reader.read(names, most_rows)
+        parts: Iterable[Part] = self._reader.read(names, max_rows)
         if self._expected:
-            # What half of the cells are is judged by as many rows as can be.
-            parts = regroup(parts, most_rows)
+            # Half of the cells must be numbers, of as many rows as possible.
+            parts = regroup(parts, max_rows)
         for part in parts:
             columns = []
             for name, column in zip(
@@ -161,12 +158,12 @@ class Recast(Reader):
     def _note_texts(self, name: str, column: Any) -> None:
         """Keep the first texts of a column, which tell whether it holds dates."""
         if name in self._text or name == self._target:
-            # Names were asked for.
+            # Names by request.
             return
         first = self._first.setdefault(name, [])
         if len(first) < _FIRST_TEXTS and pt.is_string(column.type):
-            known = column.drop_null().slice(0, _FIRST_TEXTS - len(first))
-            first += known.to_pylist()
+            texts = column.drop_null().slice(0, _FIRST_TEXTS - len(first))
+            first += texts.to_pylist()
 
     def _column(self, name: str, column: Any, part: Part) -> Any:
         kind = column.type
@@ -187,7 +184,7 @@ class Recast(Reader):
         if name == self._target and not is_text(held):
             return _as_classes(column, name)
         if name == self._target and not isinstance(self._reader, TextFiles):
-            # Text files have none left. Blanks at the ends of labels tell nothing.
+            # Text files are stripped already. Blanks around labels mean nothing.
             return pc.utf8_trim_whitespace(column.cast(pa.string()))
         if name in self._expected:
             return self._as_expected(name, column, part)
@@ -198,7 +195,7 @@ class Recast(Reader):
         return column
 
     def _as_expected(self, name: str, column: Any, part: Part) -> Any:
-        """Return a column of a model; it knows which category a number is."""
+        """Convert a column to its kind in the model."""
         match self._expected[name]:
             case "numbers":
                 wrong = self._wrong.setdefault(name, Counter())
@@ -215,7 +212,7 @@ class Recast(Reader):
         return as_text(column)
 
     def _as_dates(self, name: str, column: Any) -> Any:
-        """Turn text into moments, day and month in the order that the model knows."""
+        """Convert text to dates, in the model's order of day and month."""
         kind = column.type.value_type if pt.is_dictionary(column.type) else column.type
         if not is_text(kind):
             return column
@@ -223,8 +220,8 @@ class Recast(Reader):
         order = self._like.get("dates", {}).get(name, "")
         if not order:
             tally = DateTally()
-            known = texts.drop_null().unique().to_pylist()
-            tally.add(dict.fromkeys(known, 1), is_blank)
+            distinct = texts.drop_null().unique().to_pylist()
+            tally.add(dict.fromkeys(distinct, 1), is_blank)
             order = tally.order("") or "dmy"
         dates, wrong = dates_of(texts, order)
         if wrong:
@@ -234,13 +231,13 @@ class Recast(Reader):
     def _as_numbers(
         self, name: str, column: Any, part: Part, wrong: Counter[str] | None = None
     ) -> Any:
-        """Turn text into numbers; refuse a cell that is none, unless they are counted.
+        """Convert text to numbers; refuse other cells unless ``wrong`` counts them.
 
-        Where half of the cells are no numbers they are refused in any case.
+        A column is refused in any case if half of the cells are no numbers.
         """
         kind = column.type.value_type if pt.is_dictionary(column.type) else column.type
         if not is_text(kind):
-            # The library has messages for what is neither.
+            # What is neither is refused elsewhere.
             return column
         texts = pc.utf8_trim_whitespace(column.cast(pa.string()))
         unit = self._like.get("units", {}).get(name, "")
@@ -270,12 +267,12 @@ class Recast(Reader):
         if pt.is_boolean(column.type):
             return column
         texts = as_text(column).cast(pa.string()).to_pylist()
-        found = [None if t is None else _TRUTH.get(t.lower(), t) for t in texts]
-        for cell in found:
+        cells = [None if t is None else _TRUTH.get(t.lower(), t) for t in texts]
+        for cell in cells:
             if isinstance(cell, str):
                 problem = f"must hold true or false, not {cell!r}."
                 raise ColumnError(f"Column {name!r} of {self.name} {problem}")
-        return pa.chunked_array([pa.array(found, pa.bool_())])
+        return pa.chunked_array([pa.array(cells, pa.bool_())])
 
 
 def as_numbers(
@@ -283,19 +280,21 @@ def as_numbers(
 ) -> tuple[Any, Counter[str]]:
     """Return a number for each text, and the texts that are none.
 
-    Where decimal marks are commas and most cells are written with points, they are
-    read so.
+    Cells are read with points if most have points in a file of decimal commas.
     """
     numbers = plain_numbers(texts, dialect.decimal)
     if numbers is not None:
         # Whole numbers beyond 2**53 are rounded, as they are when a model is fitted.
         return numbers.cast(pa.float64(), safe=False), Counter()
-    found, wrong = numbers_of(texts, dialect.decimal, dialect.thousands, unit)
-    if dialect.decimal == "," and found.null_count - texts.null_count > len(found) // 2:
+    converted, wrong = numbers_of(texts, dialect.decimal, dialect.thousands, unit)
+    if (
+        dialect.decimal == ","
+        and converted.null_count - texts.null_count > len(converted) // 2
+    ):
         plain, others = numbers_of(texts, ".", dialect.thousands, unit)
-        if plain.null_count < found.null_count:
+        if plain.null_count < converted.null_count:
             return plain, others
-    return found, wrong
+    return converted, wrong
 
 
 def as_text(column: Any) -> Any:
@@ -310,9 +309,9 @@ def as_text(column: Any) -> Any:
         return column.cast(pa.string())
     parts = column.cast(pa.float64()).dictionary_encode().chunks
     texts = []
-    for part in parts:
-        written = pa.array([_DIGITS(v) for v in part.dictionary.to_pylist()], "string")
-        texts.append(pc.take(written, part.indices))
+    for chunk in parts:
+        written = pa.array([_DIGITS(v) for v in chunk.dictionary.to_pylist()], "string")
+        texts.append(pc.take(written, chunk.indices))
     return pa.chunked_array(texts, pa.string())
 
 

@@ -1,7 +1,7 @@
 """The lines of one text file as rows of cells, with errors that name the line.
 
-With the standard library alone. ``text`` reads the same rows by pyarrow where lines are
-regular; whatever is odd is decided here.
+With the standard library alone. ``text`` reads the same rows by pyarrow if lines are
+regular; irregular lines are decided here.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class CsvLines:
     dialect : CsvDialect
         How the cells of the source are written.
     may_change : bool
-        Whether the encoding was guessed, so that later bytes may tell otherwise.
+        Whether the encoding was guessed, so that later bytes may refute it.
     """
 
     def __init__(self, file: File, dialect: CsvDialect, may_change: bool) -> None:
         self.file, self.dialect, self.may_change = file, dialect, may_change
         self.top, self.n_above = Top(), dialect.skip
-        """What is above the names, and how many lines are."""
+        """The lines above the names, and their number."""
         self.header = self._read_header()
         self.names = [name for name in self.header if name]
         check_distinct(self.names, file.name)
@@ -54,14 +54,14 @@ class CsvLines:
 
     @classmethod
     def of(cls, file: File, dialect: CsvDialect, asked: bool) -> CsvLines:
-        """Open a file of a source; its encoding is its own unless it was asked for."""
+        """Open a file of a source, with its own encoding unless one was given."""
         if not asked:
             encoding = find_encoding(file.head(HEAD))
             dialect = replace(dialect, encoding=encoding)
         return cls(file, dialect, not asked)
 
     def left_out(self) -> list[str]:
-        """Say what of the file is not in the table, and what is taken as missing."""
+        """Return notes on what is left out and what is taken as missing."""
         words = self.top.in_words()
         notes = [f"{self.file.name}: {words}"] if words else []
         if self.dialect.no_header:
@@ -72,8 +72,8 @@ class CsvLines:
             notes.append(f"{self.file.name}: {what}")
         elif len(self.names) < len(self.header):
             places = [str(k) for k, name in enumerate(self.header, 1) if not name]
-            where = f"{self.file.name}: left out, without a name"
-            notes.append(f"{where}: column {', '.join(places)}")
+            prefix = f"{self.file.name}: left out, without a name"
+            notes.append(f"{prefix}: column {', '.join(places)}")
         if self._short:
             first, n = self._short[0], len(self._short)
             lines = f"{n} lines have" if n > 1 else "a line has"
@@ -107,7 +107,7 @@ class CsvLines:
 
     @property
     def is_plain(self) -> bool:
-        """Whether no line but those on top is left out, nor a blank separates cells."""
+        """Whether there are no comments, and blanks do not separate cells."""
         return not self.dialect.comment and self.dialect.separator != " "
 
     def _read_header(self) -> list[str]:
@@ -141,7 +141,7 @@ class CsvLines:
         return ["", *names] if self.top.has_row_names else names
 
     def change_encoding(self) -> bool:
-        """Take another encoding where UTF-8 was a guess; return whether it was."""
+        """Fall back to another encoding if UTF-8 was a guess; return whether it was."""
         if not self.may_change or self.dialect.encoding != "utf-8":
             return False
         self.dialect, self.may_change = replace(self.dialect, encoding=LATIN), False
@@ -151,7 +151,7 @@ class CsvLines:
 
     def rows(self, raw: IO[bytes], skipped: int = 0) -> Iterator[list[str]]:
         """Yield the rows after some, each with as many cells as there are names."""
-        # Not closed here: the file is, by who opened it.
+        # Not closed here, but by the caller that opened the file.
         text, row, n_rows = self.text(self.file.unpacked(raw)), [], 0
         self._short = []
         try:
@@ -182,14 +182,14 @@ class CsvLines:
             del row[n:]
 
     def check_end(self, last: list[str]) -> None:
-        """Refuse a quote that nothing closes, which takes all that follows."""
+        """Refuse an open quote, which takes in all that follows."""
         cell, tail = next((cell for cell in last if "\n" in cell), None), b""
         if cell is None or self.file.is_read_once:
             return
         with self.file.open() as raw:
             data = self.file.unpacked(raw)
-            while part := data.read(2**20):
-                tail = (tail + part)[-16:]
+            while block := data.read(2**20):
+                tail = (tail + block)[-16:]
         end = self.dialect.quote.encode(self.dialect.encoding)[-2:].strip(b"\0")
         if not tail.strip(b"\0").rstrip().rstrip(b"\0").endswith(end):
             raise TableError(
@@ -200,7 +200,7 @@ class CsvLines:
     # --------------------------------------------------------------------------- errors
 
     def refuse(self, error: Exception) -> NoReturn:
-        """Say what is wrong with a file in terms of the file."""
+        """Raise an error that names the file and what is wrong with it."""
         text = " ".join(str(error).split())
         if isinstance(error, (TableError, ColumnError)):
             raise error
@@ -221,15 +221,15 @@ class CsvLines:
             raise error
         raise TableError(f"{self.file.name} {problem}") from None
 
-    def _refuse_count(self, saw: int, line: int, n_before: int) -> NoReturn:
+    def _refuse_count(self, n: int, line: int, n_before: int) -> NoReturn:
         if not n_before:
             raise TableError(
                 f"{self.file.name} has more cells in its rows than names in its first "
-                f"line: {saw} in line {line}, and {len(self.header)} columns. Name all "
+                f"line: {n} in line {line}, and {len(self.header)} columns. Name all "
                 "columns, or leave lines above the names out with `skip`."
             )
         raise TableError(
-            f"{self.file.name} has {saw} cells in line {line}, and {len(self.header)} "
+            f"{self.file.name} has {n} cells in line {line}, and {len(self.header)} "
             "columns. Correct the line; if it is a comment, say how such lines begin "
             "with `comment`; if it is the last one, the file may have been cut short."
         )
@@ -240,8 +240,8 @@ class CsvLines:
             for cells in self.file.unpacked(raw):
                 try:
                     cells.decode(encoding)
-                except UnicodeDecodeError as found:
-                    error = found
+                except UnicodeDecodeError as first_error:
+                    error = first_error
                     break
                 line += 1
         byte = error.object[error.start]
@@ -253,7 +253,7 @@ class CsvLines:
 
 
 class WatchedStream(io.RawIOBase):
-    """A stream as UTF-8 that knows whether some bytes were in it."""
+    """A stream as UTF-8 that notes whether it contains some bytes."""
 
     def __init__(self, data: IO[bytes], encoding: str, mark: bytes) -> None:
         self._data, self._mark = data, mark
@@ -268,7 +268,7 @@ class WatchedStream(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
-        """Return about so many bytes of UTF-8."""
+        """Return about ``size`` bytes of UTF-8."""
         data = self._data.read(size) if self._decode is None else self._decoded(size)
         if data:
             seam = self._tail + data[:8]
@@ -278,7 +278,7 @@ class WatchedStream(io.RawIOBase):
 
     def _decoded(self, size: int) -> bytes:
         while True:
-            # A byte becomes four at most, and no more than size are wanted.
+            # A byte becomes four at most, and no more than ``size`` are asked for.
             read = self._data.read(max(size // 4, 1) if size > 0 else size)
             data = self._decode(read, final=not read).encode()
             if data or not read:

@@ -1,8 +1,7 @@
 """Numbers as people write them: decimal commas, thousands, currencies, units.
 
-What is counted about the cells of a column adds up over blocks and files, so that a
-column is judged by all its cells, however they are read. With the standard library
-alone.
+Counts of the cells of a column add up over blocks and files, so that a column is judged
+by all its cells. With the standard library alone.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ _BLANK_WORDS = frozenset(
     "- -- --- . .. ? unknown unk missing none nil na n/a n.a. n.a nan null #n/a #na "
     "#value! #div/0!".split()
 )
-"""Words that say in any column that a number is not known, in lower case."""
+"""Words for a missing number in any column, in lower case."""
 
 # Text among numbers is taken as missing where it is rare, of few kinds, and the numbers
 # are a measurement: 0, 1, 2 and 3+ are categories.
-_FEW_CELLS, _FEW_KINDS, _VERY_FEW_CELLS = 0.1, 5, 0.01
-_MANY_NUMBERS = 10
+_MAX_TEXT_SHARE, _MAX_TEXT_KINDS, _MAX_TINY_TEXT_SHARE = 0.1, 5, 0.01
+_MIN_MEASURED = 10
 
 # The first cells tell text from numbers in nearly all columns.
 _FIRST_CELLS = 200
 
-# So many texts that are no numbers are told apart.
+# Distinct texts that are no numbers, counted separately.
 _MAX_TEXTS = 10_000
 
 _CURRENCY = re.compile(CURRENCY)
@@ -52,11 +51,11 @@ class Number(NamedTuple):
 
 @dataclass
 class Tally:
-    """What cells of a column are when they are read with one decimal mark."""
+    """Counts of numbers in the cells of a column, read with one decimal mark."""
 
     n_numbers: int = 0
     distinct: set[float] = field(default_factory=set)
-    """Some of the numbers: as many as make a measurement."""
+    """Some of the numbers: enough to call the column a measurement."""
 
     wrong: Counter[str] = field(default_factory=Counter)
     """Cells that are no numbers, and how often they occur."""
@@ -67,10 +66,10 @@ class Tally:
     forms: Counter[str] = field(default_factory=Counter)
     """Marks of thousands, brackets and D exponents."""
 
-    def add(self, counts: Mapping[str, int], found: Mapping[str, Number]) -> None:
-        """Count texts, of which some were found to be numbers."""
+    def add(self, counts: Mapping[str, int], parsed: Mapping[str, Number]) -> None:
+        """Count texts; those that are numbers are in ``parsed``."""
         for text, n in counts.items():
-            number = found.get(text)
+            number = parsed.get(text)
             if number is None:
                 if text in self.wrong or len(self.wrong) < _MAX_TEXTS:
                     self.wrong[text] += n
@@ -86,24 +85,24 @@ class Tally:
 
     def add_distinct(self, numbers: Iterable[float]) -> None:
         """Note some of the numbers."""
-        if len(self.distinct) < _MANY_NUMBERS:
+        if len(self.distinct) < _MIN_MEASURED:
             self.distinct.update(numbers)
 
     def is_numeric(self) -> bool:
-        """Whether the column holds numbers, except for a few cells."""
+        """Whether all cells but a few are numbers."""
         if not self.n_numbers or not self._has_one_sign():
             return False
         others = {text: n for text, n in self.wrong.items() if not is_blank(text)}
         if not others:
             return True
         share = sum(others.values()) / (self.n_numbers + self.wrong.total())
-        is_few = share <= _FEW_CELLS and len(others) <= _FEW_KINDS
-        is_measured = len(self.distinct) >= _MANY_NUMBERS
-        return is_measured and (is_few or share <= _VERY_FEW_CELLS)
+        is_few = share <= _MAX_TEXT_SHARE and len(others) <= _MAX_TEXT_KINDS
+        is_measured = len(self.distinct) >= _MIN_MEASURED
+        return is_measured and (is_few or share <= _MAX_TINY_TEXT_SHARE)
 
     @property
     def unit(self) -> str:
-        """The unit that all numbers have, if they have one."""
+        """The common unit of all numbers, empty if there is none."""
         return next((s for s in self.signs if _CURRENCY.fullmatch(s) is None), "")
 
     def _has_one_sign(self) -> bool:
@@ -113,12 +112,12 @@ class Tally:
         """
         if len(self.signs) > 1 or self.forms["()"] == self.n_numbers:
             return False
-        if self.unit not in ("", "%") and len(self.distinct) < _MANY_NUMBERS:
+        if self.unit not in ("", "%") and len(self.distinct) < _MIN_MEASURED:
             return False
         return not self.unit or self.signs[self.unit] == self.n_numbers
 
     def notes(self, name: str) -> list[str]:
-        """Say what was left out and what was taken as missing."""
+        """Return notes on what was left out and what was taken as missing."""
         notes = [f"{name}: numbers, {sign!r} left out" for sign in self.signs]
         if self.forms["()"]:
             notes.append(f"{name}: numbers, negative where in brackets")
@@ -129,7 +128,7 @@ class Tally:
 
 @dataclass
 class ColumnTally:
-    """What is known about the cells of a column of a file with some decimal mark."""
+    """Counts of the cells of a column of a text file, by which its kind is decided."""
 
     decimal: str
     thousands: str
@@ -183,9 +182,9 @@ class ColumnTally:
                 self.add_width(len(text) if is_digits else 0, text.startswith("0"))
         wanted, numbers = first[: max(_FIRST_CELLS - self.n_first, 0)], {}
         for mark, tally in self.by_mark.items():
-            found = read_numbers(counts, mark, self.thousands, ANY_UNIT)
-            numbers[mark] = sum(text in found for text in wanted)
-            tally.add(counts, found)
+            parsed = read_numbers(counts, mark, self.thousands, ANY_UNIT)
+            numbers[mark] = sum(text in parsed for text in wanted)
+            tally.add(counts, parsed)
         self._add_first(len(wanted), numbers)
 
     def add_width(self, width: int, is_zero_first: bool) -> None:
@@ -200,8 +199,8 @@ class ColumnTally:
             self.first_numbers[mark] += min(count, room)
 
     @property
-    def is_surely_text(self) -> bool:
-        """Whether the first cells tell that the others need not be looked at."""
+    def are_names(self) -> bool:
+        """Whether most of the first cells are text: the others need not be counted."""
         is_enough = self.n_first >= _FIRST_CELLS and not self.dates.is_possible
         return is_enough and 2 * max(self.first_numbers.values()) < self.n_first
 
@@ -209,24 +208,24 @@ class ColumnTally:
     def mark(self) -> str:
         """The decimal mark of the column.
 
-        Where it is a comma and most cells are written with points, they are read so:
+        Cells are read with points if most have points in a file of decimal commas:
         parts of a file may come from another program.
         """
-        own, plain = self.by_mark[self.decimal], self.by_mark["."]
-        known = own.n_numbers + own.wrong.total()
-        is_other = 2 * own.n_numbers < known and plain.n_numbers > own.n_numbers
+        usual, plain = self.by_mark[self.decimal], self.by_mark["."]
+        n_cells = usual.n_numbers + usual.wrong.total()
+        is_other = 2 * usual.n_numbers < n_cells and plain.n_numbers > usual.n_numbers
         return "." if is_other else self.decimal
 
     @property
     def tally(self) -> Tally:
-        """What the cells are with that mark."""
+        """The counts with that mark."""
         return self.by_mark[self.mark]
 
     @property
     def are_codes(self) -> bool:
-        """Whether cells are names made of digits: all of one length, some with 0 first.
+        """Whether cells are codes of digits, such as zip codes.
 
-        Zip codes are such, which numbers would lose zeros of.
+        All have one length, and some begin with a zero, which numbers would lose.
         """
         return (self.width or 0) > 1 and self.has_leading_zeros
 
@@ -239,7 +238,7 @@ class ColumnTally:
 
 
 def exceptions(name: str, wrong: Counter[str], what: str = "numbers") -> str:
-    """Say which cells of a column of numbers, or dates, are none.
+    """Return a note on the cells in a column of numbers or dates that are no such.
 
     Examples
     --------
@@ -251,12 +250,12 @@ def exceptions(name: str, wrong: Counter[str], what: str = "numbers") -> str:
 
 
 def code_note(name: str, width: int | None) -> str:
-    """Say that digits are names."""
+    """Return a note on a column of digits that is read as names."""
     return f"{name}: names, since all cells have {width} digits, and some begin with 0"
 
 
 def is_blank(text: str) -> bool:
-    """Whether a text says that a number is not known, whatever the column."""
+    """Whether a text stands for a missing number in any column."""
     return text.lower() in _BLANK_WORDS
 
 
@@ -277,24 +276,24 @@ def read_numbers(
 ) -> dict[str, Number]:
     """Read texts as numbers, whatever thousands separators they have.
 
-    `thousands` is the separator to allow; empty for all, ``"none"`` for none. `unit` is
-    what may stand behind, or ``ANY_UNIT``.
+    `thousands` is the separator to allow; empty for all, ``"none"`` for none. `unit`
+    may follow the number; ``ANY_UNIT`` allows all.
 
     Examples
     --------
-    >>> found = read_numbers(["1.250,5 €", "3,75 €", "much"], ",")
-    >>> {text: number.value for text, number in found.items()}
+    >>> numbers = read_numbers(["1.250,5 €", "3,75 €", "much"], ",")
+    >>> {text: number.value for text, number in numbers.items()}
     {'1.250,5 €': 1250.5, '3,75 €': 3.75}
     """
-    pattern, found = _pattern(decimal, thousands, unit), {}
+    pattern, parsed = _pattern(decimal, thousands, unit), {}
     for text in texts:
         is_bracketed = text.startswith("(") and text.endswith(")")
         inner = text[1:-1] if is_bracketed else text
         if match := pattern.fullmatch(inner):
-            found[text] = _number(match, inner, decimal, is_bracketed)
+            parsed[text] = _number(match, inner, decimal, is_bracketed)
         elif (number := _plain_word(text)) is not None:
-            found[text] = Number(number)
-    return found
+            parsed[text] = Number(number)
+    return parsed
 
 
 def _number(
@@ -330,5 +329,5 @@ def _pattern(decimal: str, thousands: str, unit: str) -> re.Pattern[str]:
 
 
 def _plain_word(text: str) -> float | None:
-    """Return what infinity is called, which a table refuses in its own words."""
+    """Return infinity if a text names it; tables refuse it with a message."""
     return float(text) if text.lower().lstrip("+-") in ("inf", "infinity") else None

@@ -1,4 +1,4 @@
-"""Paths, folders, globs and standard input to files that are opened and unpacked."""
+"""Files behind paths, folders, patterns and standard input; opening and unpacking."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ TEXT = ("csv", "tsv", "txt")
 _ZIPPED = (*TEXT, "arff", "json", "jsonl")
 # Without .txt files, which mostly are about the others.
 _IN_FOLDERS = ("csv", "tsv", "parquet", "arrow")
-# Formats that one reader reads together.
+# Formats that share a reader.
 _READERS = {"tsv": "csv", "txt": "csv", "arrow": "parquet"}
 _NOTHING = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True)
 class File:
-    """One file, and the cells that names of its folders give, as ``year=2024``."""
+    """One file, and the cells in names of its folders, such as ``year=2024``."""
 
     path: str
     """``-`` for standard input."""
@@ -55,11 +55,11 @@ class File:
     """Whether standard input is read as it comes, and not kept."""
 
     _kept: list[bytes] = field(default_factory=list, repr=False, compare=False)
-    """What was read of standard input."""
+    """The bytes read of standard input."""
 
     @property
     def name(self) -> str:
-        """How messages call it."""
+        """Its name in messages."""
         return self.shown or ("standard input" if self.path == "-" else self.path)
 
     def open(self) -> IO[bytes]:
@@ -77,9 +77,9 @@ class File:
         return unpack(raw, self.path)
 
     def head(self, n_bytes: int) -> bytes:
-        """Return the first bytes; what is wrong with a file is said where it is read.
+        """Return the first bytes; errors are left to later readings.
 
-        Standard input goes on after them and yet begins with them when it is opened.
+        Standard input still begins with them when it is opened.
         """
         if self.path == "-" and self.is_read_once:
             if not self._kept:
@@ -91,7 +91,7 @@ class File:
         return b""
 
     def check(self) -> None:
-        """Raise an error if the file is not the one that was found first."""
+        """Raise an error if the file has changed since it was found."""
         if self.path == "-":
             return
         what = "was written again"
@@ -108,7 +108,7 @@ class File:
 
 
 class _Rejoined(io.RawIOBase):
-    """A stream of which the head was read already."""
+    """A stream whose head was read already."""
 
     def __init__(self, head: bytes, rest: IO[bytes]) -> None:
         self._head, self._rest = head, rest
@@ -117,10 +117,10 @@ class _Rejoined(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        part = self._head[: len(buffer)] or self._rest.read(len(buffer))
-        self._head = self._head[len(part) :]
-        buffer[: len(part)] = part
-        return len(part)
+        data = self._head[: len(buffer)] or self._rest.read(len(buffer))
+        self._head = self._head[len(data) :]
+        buffer[: len(data)] = data
+        return len(data)
 
 
 def find_files(
@@ -128,8 +128,8 @@ def find_files(
 ) -> list[File]:
     """Return the files of a path, a folder, a pattern or a list of these, in order.
 
-    Formats are known by extensions, unless one is said; standard input, ``-``, is CSV.
-    With ``once`` it is read as it comes.
+    Extensions give formats, unless one is given; standard input, ``-``, is CSV. With
+    ``once`` it is not kept.
     """
     paths = [source] if isinstance(source, (str, PathLike)) else list(source)
     names = [str(os.fspath(path)) for path in paths]
@@ -161,7 +161,7 @@ def _keys(file: File) -> str:
 
 
 def stem_and_format(path: str | PathLike[str]) -> tuple[str, str | None]:
-    """Return the name of a file without its extension, and its format where known.
+    """Return the name of a file without its extension, and its format or None.
 
     Examples
     --------
@@ -183,20 +183,20 @@ def is_several(paths: Sequence[str]) -> bool:
 
 
 def find_column(name: str, columns: Iterable[Any], where: str, hint: str = "") -> str:
-    """Return a name if there is such a column, else say which is nearest.
+    """Return a name if there is such a column, else raise an error with the nearest.
 
-    A hint says where else it may be.
+    ``hint`` is a sentence on where else it may be.
     """
-    known = [str(column) for column in columns]
-    if name in known:
+    names = [str(column) for column in columns]
+    if name in names:
         return name
-    if sum(map(_is_number, known)) > 1:
+    if sum(map(_is_number, names)) > 1:
         hint += " If its first line holds no names, say so with `no_header`."
-    if len(known) == 1 and any(mark in known[0] for mark in ";\t|,"):
+    if len(names) == 1 and any(mark in names[0] for mark in ";\t|,"):
         hint += " If its cells are separated otherwise, say so with `separator`."
     raise ColumnError(
-        f"{where} has no column {name!r}.{did_you_mean(name, known)} Columns: "
-        f"{listed(known)}.{hint}"
+        f"{where} has no column {name!r}.{did_you_mean(name, names)} Columns: "
+        f"{listed(names)}.{hint}"
     )
 
 
@@ -213,7 +213,7 @@ def _is_number(text: str) -> bool:
 
 
 def close_names(name: str, known: Iterable[str]) -> str:
-    """Return a sentence with the known names that are like another, if there are any.
+    """Return a sentence with the names similar to a missing one, if there are any.
 
     Examples
     --------
@@ -222,7 +222,7 @@ def close_names(name: str, known: Iterable[str]) -> str:
     >>> close_names("nothing.csv", ["lending.csv"])
     ''
     """
-    # Equal extensions make no names alike.
+    # Equal extensions do not make names similar.
     stems = {other: other.partition(".")[0] for other in known}
     alike = get_close_matches(name.partition(".")[0], {*stems.values()}, 3, 0.7)
     near = sorted(other for other, stem in stems.items() if stem in alike)
@@ -246,24 +246,24 @@ def _files_of(path: str, format: str | None) -> list[File]:
     if os.path.exists(path):
         return [_file(path, None, format)]
     if glob.has_magic(path):
-        found = sorted(filter(os.path.isfile, glob.glob(path, recursive=True)))
-        if not found:
+        paths = sorted(filter(os.path.isfile, glob.glob(path, recursive=True)))
+        if not paths:
             raise TableError(f"No file matches {path!r}.")
-        return [_file(name, _fixed(path), format) for name in found]
+        return [_file(name, _fixed(path), format) for name in paths]
     raise FileNotFoundError(_no_file(Path(path)))
 
 
 def _inside(folder: str) -> list[str]:
-    """Return the files below a folder whose format is known, hidden ones left out."""
-    found = []
+    """Return the files in a folder with a known format, without hidden ones."""
+    paths = []
     for root, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name[0] not in "._"]
-        found += [
+        paths += [
             os.path.join(root, name)
             for name in names
             if name[0] not in "._" and stem_and_format(name)[1] in _IN_FOLDERS
         ]
-    return sorted(found)
+    return sorted(paths)
 
 
 def _fixed(pattern: str) -> str:
@@ -301,7 +301,7 @@ def _no_file(path: Path) -> str:
 
 
 def key_types(files: Sequence[File]) -> dict[str, bool]:
-    """Return the columns that folders name, and whether all their cells are numbers."""
+    """Return the columns from names of folders, and whether their cells are numbers."""
     return {
         key: all(map(_is_whole, (file.keys[key] for file in files)))
         for key in files[0].keys
@@ -316,13 +316,13 @@ def _is_whole(value: str | None) -> bool:
 
 
 DAMAGED = (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
-"""Errors of what is not compressed, or was cut short."""
+"""Errors of damaged archives and of files that are not compressed."""
 
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 
 
 def packing_of(path: str | PathLike[str]) -> str:
-    """Return the ending of a name that says how the file is compressed.
+    """Return the extension of a compressed file, empty for others.
 
     Examples
     --------
@@ -334,7 +334,7 @@ def packing_of(path: str | PathLike[str]) -> str:
 
 
 def unpack(raw: IO[bytes], path: str) -> IO[bytes]:
-    """Undo the compression that the name of a file tells of."""
+    """Undo the compression, as the name of the file has it."""
     packed: Any = raw
     match packing_of(path).lower():
         case ".gz":
@@ -363,7 +363,7 @@ def within(path: str) -> str:
 
 
 def _only_file(archive: zipfile.ZipFile, path: str) -> str:
-    # What macOS adds, and hidden files, are no tables.
+    # Without hidden files and what macOS adds.
     names = [
         name
         for name in archive.namelist()

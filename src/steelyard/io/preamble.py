@@ -16,17 +16,17 @@ from typing import Any
 Cells = Sequence[Any]
 
 MAX_ROWS = 500
-"""Rows that are looked at."""
+"""Rows that are examined."""
 
 _MAX_TITLES = 50
-# Of the rows below titles, or with row names, so many have as many cells as most.
-_NEARLY_ALL = 0.9
+# Share of the rows below titles, or with row names, that have the usual width.
+_MIN_REGULAR_SHARE = 0.9
 _NUMBER = re.compile(r"[-+\u2212(]?[\d.,' ]*\d[\d.,%)]*")
 
 
 @dataclass(frozen=True)
 class Top:
-    """What stands above the names of columns, and whether rows have names too."""
+    """The lines above the names of columns, and whether rows have names too."""
 
     n_lines: int = 0
     """How many lines, blank ones and titles."""
@@ -36,7 +36,7 @@ class Top:
     """Whether rows begin with a name that has no column, as R writes them."""
 
     def in_words(self) -> str:
-        """Say which lines are left out.
+        """Return a note on the lines that are left out.
 
         Examples
         --------
@@ -56,9 +56,9 @@ class Top:
 def read_top(
     lines: Sequence[str], separator: str, quote: str, *, may_skip: bool = True
 ) -> tuple[Top, list[list[str]]]:
-    """Return what is above the names, and some rows from the names on.
+    """Return the lines above the names, and some rows from the names on.
 
-    Titles are looked for where ``may_skip`` allows it, and row names.
+    ``may_skip`` allows titles and row names.
     """
     rows, ends = [], []
     reader = csv.reader(
@@ -70,13 +70,13 @@ def read_top(
             ends.append(reader.line_num)
     except csv.Error:
         pass
-    known = [k for k, row in enumerate(rows) if any(map(str.strip, row))]
-    kept = [rows[k] for k in known]
+    filled = [k for k, row in enumerate(rows) if any(map(str.strip, row))]
+    kept = [rows[k] for k in filled]
     if not kept:
         return Top(), []
     start = first_names(kept) if may_skip else 0
     above = [separator.join(filter(None, row)).strip() for row in kept[:start]]
-    n_lines = ends[known[start] - 1] if known[start] else 0
+    n_lines = ends[filled[start] - 1] if filled[start] else 0
     kept = kept[start:]
     named = may_skip and have_names(kept)
     return Top(n_lines, tuple(above), named), kept
@@ -91,28 +91,28 @@ def first_names(rows: Sequence[Cells]) -> int:
         if _is_title(row, width):
             continue
         below = rows[k + 1 :]
-        is_regular = _share_of(below, width) >= _NEARLY_ALL
+        is_regular = _share_of(below, width) >= _MIN_REGULAR_SHARE
         return k if k and len(row) == width and is_regular and are_names(row) else 0
     return 0
 
 
 def _is_title(row: Cells, width: int) -> bool:
-    n_known = sum(_is_known(cell) for cell in row)
-    is_narrow = len(row) < width - 1 or (len(row) < width and n_known == 1)
+    n_filled = sum(_is_filled(cell) for cell in row)
+    is_narrow = len(row) < width - 1 or (len(row) < width and n_filled == 1)
     is_narrow |= len(row) < width and not are_names(row)
     is_narrow |= len(row) != width and str(row[0]).startswith("#")
     # Names of groups of columns stand above some of them.
-    is_narrow |= n_known <= width // 2 and width > 2 and not _has_numbers(row)
-    return is_narrow or (n_known <= 1 and width > 2)
+    is_narrow |= n_filled <= width // 2 and width > 2 and not _has_numbers(row)
+    return is_narrow or (n_filled <= 1 and width > 2)
 
 
-def _is_known(cell: Any) -> bool:
+def _is_filled(cell: Any) -> bool:
     return cell is not None and bool(str(cell).strip())
 
 
 def are_names(row: Cells) -> bool:
-    """Whether cells may be names of columns: known, different, and no numbers."""
-    texts = [str(cell).strip() for cell in row if _is_known(cell)]
+    """Whether cells may be names of columns: filled, distinct, and no numbers."""
+    texts = [str(cell).strip() for cell in row if _is_filled(cell)]
     are_distinct = len(set(texts)) == len(texts)
     return len(texts) > len(row) // 2 and are_distinct and not _has_numbers(row)
 
@@ -122,9 +122,9 @@ def _has_numbers(row: Cells) -> bool:
 
 
 def have_names(rows: Sequence[list[str]]) -> bool:
-    """Whether rows have one cell more than there are names: the first, as R has it."""
+    """Whether rows begin with a name that has no column, as R writes them."""
     n, below = len(rows[0]) + 1, rows[1:MAX_ROWS]
-    if not below or _share_of(below, n) < _NEARLY_ALL:
+    if not below or _share_of(below, n) < _MIN_REGULAR_SHARE:
         return False
     full = [row for row in below if len(row) == n]
     first = {row[0].strip() for row in full}

@@ -1,4 +1,4 @@
-"""What every kind of source offers to a scan, and one type for each of its columns."""
+"""The interface of all sources, and common types of their columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 Example = Callable[[pa.DataType], tuple[Any, str] | None]
-"""From one type of a column to a cell that is not missing and where that is."""
+"""From one type of a column to a cell that is not missing and its origin."""
 
 
 class TypesChangedError(Exception):
@@ -37,13 +37,13 @@ class Reader(ABC):
     """Whether reading again is cheaper than a temporary copy, and gives the same."""
 
     needs_copy: bool = False
-    """Whether types are known at the end only, so that it is copied in any case."""
+    """Whether types are only known at the end, so that it is copied in any case."""
 
     reads_ahead: bool = False
-    """Whether a thread may read, which code of the user must not be run in."""
+    """Whether a thread may read it; code of the user must not run in one."""
 
     name: str
-    """How messages call the source."""
+    """Name of the source in messages."""
 
     names: list[str]
     """All columns."""
@@ -52,19 +52,19 @@ class Reader(ABC):
     """What is left out, a sentence each."""
 
     missing_by_column: Mapping[str, Sequence[str]] = {}
-    """Cells of single columns that stand for a missing value, as ``Recast`` reads."""
+    """Cells of single columns that stand for a missing value."""
 
     hint: str = ""
-    """What to try where a column is not there."""
+    """What to try if a column does not exist."""
 
     reading: dict[str, Any] = {}  # noqa: RUF012
     """How files of text are read: marks, words for missing cells, orders of dates."""
 
     labels: dict[str, str] = {}  # noqa: RUF012
-    """What columns are called in words, by name, where files say so."""
+    """Titles of columns by name, if files have them."""
 
     about: Mapping[str, str] = {}
-    """What the source says of itself: its name and the column to predict."""
+    """Metadata of the source: its name and the column to predict."""
 
     n_rows: int | None = None
     n_bytes: int | None = None
@@ -77,7 +77,7 @@ class Reader(ABC):
         """Return the types of some columns, the same in all parts."""
 
     @abstractmethod
-    def read(self, names: Sequence[str], most_rows: int) -> Iterator[Part]:
+    def read(self, names: Sequence[str], max_rows: int) -> Iterator[Part]:
         """Yield some columns of all rows, in order."""
 
 
@@ -86,12 +86,13 @@ def check_names_of(
     wanted: Iterable[str] | None,
     keys: Iterable[str] = (),
 ) -> None:
-    """Refuse a part that lacks a column of the first, or, if all are wanted, has more.
+    """Refuse a part that lacks a column of the first part, or has one more.
 
-    Parts have names; columns that are ``keys`` come from elsewhere.
+    More columns are fine if only some are ``wanted``. ``keys`` are columns from names
+    of folders.
     """
-    (first, own), *others = parts
-    expected = set(own if wanted is None else wanted) - {*keys}
+    (first, of_first), *others = parts
+    expected = set(of_first if wanted is None else wanted) - {*keys}
     for name, columns in others:
         if lacking := expected - {*columns}:
             raise ColumnError(
@@ -106,7 +107,7 @@ def check_names_of(
 
 
 def whole_table(reader: Reader, names: Sequence[str]) -> pa.Table:
-    """Return all rows of some columns: a table in memory is all parts."""
+    """Return all rows of some columns as one table."""
     while True:
         try:
             parts = [part.cells for part in reader.read(names, MAX_ROWS)]
@@ -130,10 +131,12 @@ def whole_table(reader: Reader, names: Sequence[str]) -> pa.Table:
 def _example(
     parts: list[pa.Table], name: str, where: str, kind: pa.DataType
 ) -> tuple[Any, str] | None:
-    """Return a cell of a column that has some type, and where it is."""
+    """Return a cell of a column with some type, and its origin."""
     columns = (cells.column(name) for cells in parts)
-    known = (c.drop_null() for c in columns if c.type == kind)
-    return next(((cells[0].as_py(), where) for cells in known if len(cells)), None)
+    cells_of_kind = (c.drop_null() for c in columns if c.type == kind)
+    return next(
+        ((cells[0].as_py(), where) for cells in cells_of_kind if len(cells)), None
+    )
 
 
 def whole_frame(reader: Reader, names: Sequence[str]) -> pandas.DataFrame:
@@ -163,7 +166,7 @@ def _is_view(kind: pa.DataType) -> bool:
 
 
 def kind_of(kind: pa.DataType) -> str:
-    """Return in a word what cells of a type hold."""
+    """Return the kind of the cells of a type in a word."""
     if pt.is_dictionary(kind):
         return kind_of(kind.value_type)
     if is_number(kind):
@@ -178,7 +181,7 @@ def kind_of(kind: pa.DataType) -> str:
 
 
 def plain(kind: pa.DataType) -> pa.DataType:
-    """Return a type that all readers and writers of files know."""
+    """Return an equivalent type that all readers and writers of files support."""
     if pt.is_dictionary(kind):
         values = plain(kind.value_type)
         return pa.dictionary(kind.index_type, values, kind.ordered)
@@ -186,33 +189,33 @@ def plain(kind: pa.DataType) -> pa.DataType:
 
 
 def join_types(
-    name: str, found: Sequence[pa.DataType], example: Example
+    name: str, kinds: Sequence[pa.DataType], example: Example
 ) -> pa.DataType:
     """Return one type for a column, from those of its parts.
 
-    Numbers are widened. A file that holds no cell of the column at all agrees with any
-    other, whatever type it gives it.
+    Numbers are widened. The type of a column in a file without a cell of it does not
+    matter.
     """
-    known = [kind for kind in found if not pt.is_null(kind)]
-    if len({kind_of(kind) for kind in known}) > 1:
-        known = _with_cells(name, known, example)
-    types = list(dict.fromkeys(map(plain, known)))
+    kinds_with_cells = [kind for kind in kinds if not pt.is_null(kind)]
+    if len({kind_of(kind) for kind in kinds_with_cells}) > 1:
+        kinds_with_cells = _with_cells(name, kinds_with_cells, example)
+    types = list(dict.fromkeys(map(plain, kinds_with_cells)))
     if len(types) > 1:
         return _wider(types)
     return types[0] if types else pa.null()
 
 
 def _with_cells(
-    name: str, known: Sequence[pa.DataType], example: Example
+    name: str, kinds: Sequence[pa.DataType], example: Example
 ) -> list[pa.DataType]:
     """Return the types that have cells, all of one kind, or refuse the column."""
     kept: list[pa.DataType] = []
     shown: dict[str, tuple[Any, str]] = {}
-    for kind in known:
-        found = example(kind)
-        if found is not None:
+    for kind in kinds:
+        cell = example(kind)
+        if cell is not None:
             kept.append(kind)
-            shown.setdefault(kind_of(kind), found)
+            shown.setdefault(kind_of(kind), cell)
     if len(shown) > 1:
         (a, (one, first)), (b, (other, second)), *_ = shown.items()
         raise ColumnError(

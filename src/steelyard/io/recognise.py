@@ -1,4 +1,4 @@
-"""What is a source, and what is a table in memory. Loads pyarrow for a source alone."""
+"""Telling sources from tables in memory. Only sources load pyarrow."""
 
 from __future__ import annotations
 
@@ -150,9 +150,9 @@ def as_source(
     needs_target: bool = False,
     work_folder: str | PathLike[str] | None = None,
 ) -> Scan | None:
-    """Return a source for one use, or None where ``X`` is a table in memory.
+    """Return a source for one use, or None if ``X`` is a table in memory.
 
-    It is to be closed, best by ``with``: then its temporary copy is gone.
+    Close it, best by ``with``: that removes its temporary copy.
     """
     if isinstance(X, (str, PathLike)):
         raise TableError(
@@ -218,11 +218,11 @@ def _is_frame(X: Any) -> bool:
     if _is_of(X, "pyarrow", "RecordBatch"):
         return True
     try:
-        found = nw.from_native(X, allow_series=True, pass_through=True)
+        frame = nw.from_native(X, allow_series=True, pass_through=True)
     except ValueError:
-        # Two columns of one name, which the table in memory has a message for.
+        # Two columns of one name, which tables in memory are refused for.
         return True
-    return isinstance(found, (nw.DataFrame, nw.Series))
+    return isinstance(frame, (nw.DataFrame, nw.Series))
 
 
 def _is_of(X: Any, module: str, name: str) -> bool:
@@ -244,7 +244,7 @@ def _kind(X: Any) -> str | None:
 
 
 def _stream_reader(source: Any) -> Reader | None:
-    """Return what reads a source that is not made of files."""
+    """Return the reader of a source other than files, None for paths."""
     is_paths = isinstance(source, (str, PathLike)) or (
         isinstance(source, (list, tuple))
         and all(isinstance(path, (str, PathLike)) for path in source)
@@ -277,10 +277,9 @@ def open_files(
     like: Mapping[str, Any] = {},
     **asked: Any,
 ) -> Reader:
-    """Return what reads files; see ``scan``, and ``asked_dialect`` for the options.
+    """Return the reader of files; see ``scan``, and ``asked_dialect`` for the options.
 
-    Files are read as the one of a model was, which ``like`` is about, where they do not
-    tell otherwise.
+    ``like`` describes how the file of a model was read, for what files leave open.
     """
     _need_pyarrow()
     from steelyard.io.dialect import missing_words
@@ -300,7 +299,7 @@ def _open_files(
     from steelyard.io.dialect import CsvDialect, asked_dialect
     from steelyard.io.paths import find_files
 
-    said, files = asked_dialect(**asked), find_files(source, format, once=once)
+    options, files = asked_dialect(**asked), find_files(source, format, once=once)
     match files[0].format:
         case "parquet" | "arrow":
             from steelyard.io.columnar import ColumnarFiles
@@ -309,11 +308,11 @@ def _open_files(
         case "csv" | "tsv" | "txt":
             from steelyard.io.text import TextFiles
 
-            return TextFiles(files, said, like=like)
+            return TextFiles(files, options, like=like)
     from steelyard.io.formats import WholeFiles
 
-    told = {name: value for name, value in said.items() if value is not None}
-    return WholeFiles(files, CsvDialect(**told), like)
+    given = {name: value for name, value in options.items() if value is not None}
+    return WholeFiles(files, CsvDialect(**given), like)
 
 
 def _need_pyarrow() -> None:

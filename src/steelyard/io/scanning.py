@@ -87,14 +87,14 @@ class Scan:
         *,
         work_folder: str | PathLike[str] | None = None,
     ) -> Scan:
-        """Return the same source for one use, with a temporary copy of its own."""
+        """Return the same source for one use, with a separate temporary copy."""
         new = copy.copy(self)
         new._copy, new._n_read, new.n_dropped = None, None, 0
         new.work_folder = work_folder or self.work_folder
         new._take_roles(target or self.target, weight or self.weight)
         return new
 
-    # ------------------------------------------------------------------ what is known
+    # --------------------------------------------------------------------- properties
 
     @property
     def features(self) -> list[str]:
@@ -113,7 +113,7 @@ class Scan:
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """What columns are called in words, by name, where files say so."""
+        """Titles of columns by name, if files have them."""
         return self._reader.labels
 
     @property
@@ -172,7 +172,7 @@ class Scan:
         return self._checked(names)
 
     def _keep(self) -> None:
-        """Make a copy where reading again would be slow, impossible or uncertain."""
+        """Make a copy if reading again would be slow, impossible or uncertain."""
         if not self.is_cheap:
             self._copy = copy_of(
                 self._parts_to_copy, self.work_folder, self._reader.name
@@ -192,8 +192,8 @@ class Scan:
             yield part
             rows, n_bytes = rows + part.cells.num_rows, n_bytes + part.n_bytes
             if progress.current is not None:
-                known = source.n_rows, source.n_bytes
-                progress.current.read(step, rows, n_bytes, known)
+                totals = source.n_rows, source.n_bytes
+                progress.current.read(step, rows, n_bytes, totals)
 
     def _checked(self, names: list[str]) -> Iterator[Chunk]:
         also = [
@@ -223,16 +223,16 @@ class Scan:
 
     def _finish(self, row: int, seen: int, dropped: int) -> None:
         expected = self._source.n_rows if self._n_read is None else self._n_read
-        found = seen if self._n_read is None else row
-        if expected is not None and found != expected:
-            raise TableError(_CHANGED.format(f"{expected:,}", f"{found:,}"))
+        n_rows = seen if self._n_read is None else row
+        if expected is not None and n_rows != expected:
+            raise TableError(_CHANGED.format(f"{expected:,}", f"{n_rows:,}"))
         if not row:
             problem = "no row with a target" if dropped else "no rows"
             raise TableError(f"There are {problem} in {self._reader.name}.")
         self._n_read, self.n_dropped = row, dropped
 
     def _with_target(self, chunk: Chunk, seen: int) -> Chunk:
-        """Return the rows whose target is known, or refuse those where it is not."""
+        """Return the rows with a target; refuse others unless they are dropped."""
         missing = _is_missing(chunk.column(str(self.target)))
         count = int(missing.sum())
         if not count:
@@ -248,9 +248,9 @@ class Scan:
 
     def close(self) -> None:
         """Remove the temporary copy, if there is one."""
-        kept, self._copy = self._copy, None
-        if kept is not None:
-            kept.close()
+        temporary, self._copy = self._copy, None
+        if temporary is not None:
+            temporary.close()
 
     def __enter__(self) -> Self:
         return self
@@ -265,9 +265,9 @@ def _is_missing(column: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
 
 
 def _without(chunk: Chunk, missing: np.ndarray[Any, np.dtype[np.bool_]]) -> Chunk:
-    """Leave rows out; those after one have a place of their own."""
+    """Drop rows; the first row after a gap gets a place."""
     kept = np.flatnonzero(~missing)
-    # A stretch begins where the row before was left out, or at a file or group.
+    # A run begins after a dropped row, and at a file or row group.
     begins = {int(k) for k in np.flatnonzero(np.diff(kept, prepend=-2) != 1)}
     begins |= {int(k) for k in np.searchsorted(kept, [row for row, _ in chunk.places])}
     places = [
@@ -277,7 +277,7 @@ def _without(chunk: Chunk, missing: np.ndarray[Any, np.dtype[np.bool_]]) -> Chun
 
 
 def _check_weights(chunk: Chunk, name: str | None) -> float:
-    """Refuse weights that are no weights, and return their sum."""
+    """Check weights and return their sum."""
     column = chunk.column(str(name))
     if not is_number(column.type):
         raise ColumnError(

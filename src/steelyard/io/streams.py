@@ -29,14 +29,14 @@ class _Stream(Reader):
     def types(self, names: Sequence[str]) -> dict[str, pa.DataType]:
         return {name: plain(self._schema.field(name).type) for name in names}
 
-    def read(self, names: Sequence[str], most_rows: int) -> Iterator[Part]:
+    def read(self, names: Sequence[str], max_rows: int) -> Iterator[Part]:
         row = 0
-        for cells in self._tables(list(names), most_rows):
+        for cells in self._tables(list(names), max_rows):
             yield Part(cells, [(0, Place(self.name, None, row))])
             row += cells.num_rows
 
     @abstractmethod
-    def _tables(self, names: list[str], most_rows: int) -> Iterator[pa.Table]: ...
+    def _tables(self, names: list[str], max_rows: int) -> Iterator[pa.Table]: ...
 
 
 class DatasetReader(_Stream):
@@ -52,7 +52,7 @@ class DatasetReader(_Stream):
         self.is_cheap = format in ("parquet", "ipc")
         self._is_parquet = format == "parquet"
 
-    def _tables(self, names: list[str], most_rows: int) -> Iterator[pa.Table]:
+    def _tables(self, names: list[str], max_rows: int) -> Iterator[pa.Table]:
         import pyarrow.dataset as ds
 
         options: dict[str, Any] = {}
@@ -62,7 +62,7 @@ class DatasetReader(_Stream):
             )
         batches = self._dataset.to_batches(
             columns=names,
-            batch_size=most_rows,
+            batch_size=max_rows,
             batch_readahead=2,
             fragment_readahead=1,
             **options,
@@ -86,12 +86,12 @@ class LazyReader(_Stream):
                 "do. Install polars 1.34 or later, or give the files to sy.scan."
             )
         self._frame = frame
-        # By way of an empty frame: types of polars become those of its tables.
+        # An empty frame converts types of polars to those of its tables.
         self._schema = as_arrow(frame.collect_schema().to_frame(), self.name).schema
 
-    def _tables(self, names: list[str], most_rows: int) -> Iterator[pa.Table]:
+    def _tables(self, names: list[str], max_rows: int) -> Iterator[pa.Table]:
         chosen = self._frame.select(names)
-        for frame in chosen.collect_batches(chunk_size=most_rows, maintain_order=True):
+        for frame in chosen.collect_batches(chunk_size=max_rows, maintain_order=True):
             yield as_arrow(frame, self.name)
 
 
@@ -108,7 +108,7 @@ class ArrowReader(_Stream):
             [field.with_type(plain(field.type)) for field in self._opened.schema]
         )
 
-    def _tables(self, names: list[str], most_rows: int) -> Iterator[pa.Table]:
+    def _tables(self, names: list[str], max_rows: int) -> Iterator[pa.Table]:
         opened, self._opened = self._opened, None
         if opened is None:
             if not self.is_repeatable:
@@ -136,14 +136,14 @@ class FrameReader(Reader):
         self._wanted: Sequence[str] | None = None
 
     def check_names(self, wanted: Sequence[str] | None) -> None:
-        """Say which columns every frame must have, None for those of the first."""
+        """Set the columns that every frame must have, None for those of the first."""
         self._wanted = wanted
 
     def types(self, names: Sequence[str]) -> dict[str, pa.DataType]:
         """Return the types of the first frame."""
         return {name: self._first.schema.field(name).type for name in names}
 
-    def read(self, names: Sequence[str], most_rows: int) -> Iterator[Part]:
+    def read(self, names: Sequence[str], max_rows: int) -> Iterator[Part]:
         """Yield some columns of all frames."""
         for k, cells in enumerate(self._tables()):
             parts = [(_chunk(0), self.names), (_chunk(k), cells.column_names)]
@@ -158,14 +158,14 @@ class FrameReader(Reader):
             rest = iter(self._frames)
         else:
             yield self._first
-            # Its cells are not kept; what is asked of it later is in its schema.
+            # Only its schema is still needed.
             self._first = self._first.slice(0, 0)
         for k, frame in enumerate(rest, 1):
             yield as_arrow(frame, _chunk(k))
 
 
 def already_read(name: str) -> TableError:
-    """Return an error for what can be read once and was."""
+    """Return the error of a second reading of what can be read once."""
     return TableError(
         f"The rows of {name} were read before, and cannot be read again. Make a new "
         "one, or write the rows to a file and give that to sy.scan."
@@ -173,7 +173,7 @@ def already_read(name: str) -> TableError:
 
 
 def as_arrow(frame: Any, where: str) -> pa.Table:
-    """Return a frame of any library as a table of types that files can hold."""
+    """Convert a frame of any library to a table of types that files can hold."""
     try:
         cells = _as_arrow(frame)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
@@ -214,7 +214,7 @@ def _as_arrow(frame: Any) -> pa.Table | None:
 
 
 def _with_order(cells: pa.Table, name: str) -> pa.Table:
-    """Say that the values of a dictionary have an order, as those of an enum have."""
+    """Mark the values of a dictionary as ordered, as those of an enum are."""
     column = cells.column(name)
     kind = pa.dictionary(column.type.index_type, column.type.value_type, True)
     chunks = [

@@ -2,8 +2,8 @@
 
 A column holds numbers if its cells do, besides missing ones and a few others; otherwise
 text. That, and the decimal mark, is decided by all cells of all files: the first
-reading counts them, and where it finds that what it has yielded is to be read
-otherwise, the rows are read once more.
+reading counts them, and if it has yielded rows that must be read otherwise, they are
+read once more.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ _ROWS = 2**15
 
 
 class TextFiles(Reader):
-    """CSV files, whose types of columns are known when all cells were seen.
+    """CSV files, whose types of columns are decided when all cells were read.
 
     Parameters
     ----------
     files : sequence of File
         What to read.
     asked : mapping
-        What was said about them, as ``asked_dialect`` has it.
+        Options, from ``asked_dialect``.
     block_bytes : int
-        How much is read at a time.
+        Bytes that are read at a time.
     like : mapping
-        How the file of a model was read, for what these do not tell.
+        How the file of a model was read, for what these files leave open.
     """
 
     is_cheap = False
@@ -73,18 +73,18 @@ class TextFiles(Reader):
         self.names = [*first.names, *self._keys]
         self.n_bytes = sum(file.size for file in files)
         self.as_text: set[str] = set()
-        """Columns that are asked for as they are written."""
+        """Columns that are kept as written."""
         self.decided: dict[str, ColumnTally] = {}
-        """What all cells of the other columns tell, once all were seen."""
+        """Counts of the other columns, once all cells were read."""
 
     @property
     def notes(self) -> list[str]:  # type: ignore[override]
-        """What was found out and left out, a sentence each."""
+        """What was detected and left out, a sentence each."""
         first = self._files[0].dialect
         dialect = replace(self.dialect, encoding=first.encoding)
         words = dialect.in_words(self.asked, self._usual, self._like)
-        said = ", ".join(filter(None, (words, self._thousands())))
-        notes = [f"{self.name}: {said}"] if said else []
+        line = ", ".join(filter(None, (words, self._thousands())))
+        notes = [f"{self.name}: {line}"] if line else []
         for lines in self._files[1:]:
             if lines.dialect.encoding != first.encoding:
                 notes.append(f"{lines.file.name}: encoding {lines.dialect.encoding}")
@@ -94,7 +94,7 @@ class TextFiles(Reader):
         return notes
 
     def _thousands(self) -> str:
-        """Say which mark of thousands is in numbers."""
+        """Describe the separators of thousands in numbers."""
         numbers = [
             t.tally for t in self.decided.values() if t.is_odd and t.is_numeric()
         ]
@@ -134,7 +134,7 @@ class TextFiles(Reader):
 
     @property
     def reading(self) -> dict[str, Any]:  # type: ignore[override]
-        """How the files are read, for those that a model predicts."""
+        """How the files are read, for files to predict."""
         orders = {name: self.date_order(name) for name in self.decided}
         units = {n: t.tally.unit for n, t in self.decided.items() if t.is_odd}
         numeric = {n for n in units if self.decided[n].is_numeric()}
@@ -150,20 +150,20 @@ class TextFiles(Reader):
         check_names_of(parts, wanted, self._keys)
 
     def keep_text(self, names: Iterable[str]) -> None:
-        """Read some columns as they are written, also where all cells are numbers."""
+        """Keep some columns as written, even if all cells are numbers."""
         self.as_text.update(names)
 
     def types(self, names: Sequence[str]) -> dict[str, pa.DataType]:
-        """Return nothing that would last: types are those of the copy."""
+        """Return null types: the temporary copy has the real ones."""
         return dict.fromkeys(names, pa.null())
 
     # ------------------------------------------------------------------------- reading
 
-    def read(self, names: Sequence[str], most_rows: int) -> Iterator[Part]:
-        """Yield numbers and text, as far as cells up to there tell.
+    def read(self, names: Sequence[str], max_rows: int) -> Iterator[Part]:
+        """Yield numbers and text, as decided by the cells so far.
 
-        When a later cell tells otherwise the rest is looked at too, so that there is
-        one restart whatever else is found.
+        If a later cell refutes that, the rest is still counted, so that one restart is
+        enough.
         """
         stored = [name for name in names if name not in self._keys]
         counting = _Counting(self, stored)
@@ -177,7 +177,7 @@ class TextFiles(Reader):
                     place = Place(lines.file.name, None, row)
                     yield Part(cells.select(list(names)), [(0, place)], n_bytes)
                 row += block.num_rows
-            # Rewritten in place, a file would be read as a mixture.
+            # A file rewritten meanwhile would be read as a mixture.
             lines.file.check()
         counting.finish()
 
@@ -200,7 +200,7 @@ class TextFiles(Reader):
                 except GeneratorExit:
                     raise
                 except _IrregularError:
-                    # What was yielded is so, and what follows is read line by line.
+                    # What was yielded stays; what follows is read line by line.
                     is_regular = False
                 except UnicodeDecodeError as error:
                     if not lines.change_encoding():
@@ -211,7 +211,7 @@ class TextFiles(Reader):
     def _by_pyarrow(
         self, lines: CsvLines, raw: IO[bytes], names: list[str], skipped: int
     ) -> Iterator[pa.Table]:
-        """Let pyarrow read it, which knows no blanks between separator and quote."""
+        """Read by pyarrow, which allows no blanks between separator and quote."""
         dialect = lines.dialect
         mark = f"{dialect.separator} {dialect.quote}".encode()
         stream = WatchedStream(lines.file.unpacked(raw), dialect.encoding, mark)
@@ -235,7 +235,7 @@ class TextFiles(Reader):
             lines.check_end([column[0].as_py() or "" for column in last.columns])
 
     def _find_undecodable(self, lines: CsvLines) -> None:
-        """Raise the error of the bytes that are not text."""
+        """Raise the error of the bytes that cannot be decoded."""
         with lines.file.open() as raw:
             text = lines.text(lines.file.unpacked(raw))
             while text.read(2**20):
@@ -274,17 +274,19 @@ class TextFiles(Reader):
     def _by_line(
         self, lines: CsvLines, raw: IO[bytes], names: list[str], skipped: int
     ) -> Iterator[pa.Table]:
-        """Read whatever is odd, slowly."""
+        """Read irregular lines, slowly."""
         chosen = [lines.header.index(name) for name in names]
         schema = pa.schema([(name, pa.string()) for name in names])
         rows = lines.rows(raw, skipped)
         step = min(_ROWS, max(self._block_bytes // (16 * len(lines.header)), 1))
-        while part := list(islice(rows, step)):
-            cells = [pa.array([row[k] for row in part], pa.string()) for k in chosen]
+        while some_rows := list(islice(rows, step)):
+            cells = [
+                pa.array([row[k] for row in some_rows], pa.string()) for k in chosen
+            ]
             yield pa.table(cells, schema=schema)
 
     def _trimmed(self, cells: pa.Table, lines: CsvLines) -> pa.Table:
-        """Drop blanks around cells; where nothing else is in one, it is empty."""
+        """Drop blanks around cells; cells of blanks alone are missing."""
         empty = pa.array(lines.dialect.empty)
         columns = []
         for column in cells.columns:
@@ -297,11 +299,11 @@ class TextFiles(Reader):
 
 
 class _IrregularError(Exception):
-    """Lines that pyarrow does not read as they are meant."""
+    """Lines that pyarrow misreads."""
 
 
 class _Counting:
-    """One reading of all files: conversions, and what they tell about columns."""
+    """One reading of all files: converts blocks and counts cells of columns."""
 
     def __init__(self, source: TextFiles, names: Sequence[str]) -> None:
         self.source = source
@@ -312,10 +314,10 @@ class _Counting:
             if name not in source.as_text
         }
         self.is_valid = True
-        """Whether what was yielded agrees with all cells so far."""
+        """Whether the rows yielded agree with all cells so far."""
 
     def converted(self, block: pa.Table) -> pa.Table:
-        """Return a block with its numbers."""
+        """Return a block with its columns converted."""
         columns = [
             self._column(name, column)
             for name, column in zip(block.column_names, block.columns, strict=True)
@@ -344,16 +346,16 @@ class _Counting:
         return column
 
     def finish(self) -> None:
-        """Decide, and raise an error where what was yielded is to be read anew."""
+        """Decide the kinds of columns; raise an error if rows must be read again."""
         decided, dialect = self.source.decided, self.source.dialect
         new = {name: t for name, t in self.tallies.items() if name not in decided}
         if not decided and self.source.asked.get("decimal") is None:
-            marks = [t.marks for t in new.values() if not t.is_surely_text]
-            # The first lines were read as the file of a model, where they did not tell.
-            known = dialect.decimal if "decimal" in self.source._like else None
-            found = decimal_of(marks, dialect.separator, dialect.decimal, known)
-            if found != dialect.decimal:
-                self.source.dialect = replace(dialect, decimal=found)
+            marks = [t.marks for t in new.values() if not t.are_names]
+            # The first lines were read as the file of a model if they left it open.
+            of_model = dialect.decimal if "decimal" in self.source._like else None
+            decimal = decimal_of(marks, dialect.separator, dialect.decimal, of_model)
+            if decimal != dialect.decimal:
+                self.source.dialect = replace(dialect, decimal=decimal)
                 raise TypesChangedError
         decided.update(new)
         is_other = any(
