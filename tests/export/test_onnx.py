@@ -11,7 +11,7 @@ import steelyard as sy
 from steelyard import export
 from steelyard.exceptions import IdentifierWarning, ParameterError
 from steelyard.export.check import check, onnx_feed
-from steelyard.export.inputs_onnx import gaps_that_count
+from steelyard.export.inputs_onnx import missing_texts
 from steelyard.export.reading import plan_of
 
 onnx = pytest.importorskip("onnx")
@@ -244,7 +244,7 @@ def test_the_text_nan_counts_as_missing_and_a_check_says_so():
     odd = X.assign(sky=["nan", "None", "sun", None] * 10)
     for missing, note in (("value", "sky"), ("skip", "")):
         clf = sy.NaiveBayes(missing=missing).fit(X, y)
-        assert gaps_that_count(plan_of(clf)) == (
+        assert missing_texts(plan_of(clf)) == (
             {"sky": ["", "None", "nan"]} if note else {}
         )
         found = check(clf, odd, "onnx")

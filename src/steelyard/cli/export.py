@@ -85,10 +85,10 @@ def run_export(arguments: argparse.Namespace) -> None:
         names = [c.name for c in parts if c.date == date and c.name != date]
         output.note(f"{date}: in days since 1970-01-01, beside {listed(names)}")
     if kind == "onnx":
-        from steelyard.export.inputs_onnx import gaps_that_count
+        from steelyard.export.inputs_onnx import missing_texts
 
         gap = chosen.get("missing_text", "")
-        for name, words in gaps_that_count(plan_of(clf), gap).items():
+        for name, words in missing_texts(plan_of(clf), gap).items():
             counted = f"{listed(map(repr, words))} are missing cells, which count here"
             output.note(f"{name}: in ONNX the texts {counted}")
     if lacking:

@@ -22,7 +22,7 @@ import numpy as np
 
 from steelyard.exceptions import ParameterError
 from steelyard.export.formats import FORMATS, content_of
-from steelyard.export.inputs_onnx import NUMBER_TYPES, entering, gaps_that_count
+from steelyard.export.inputs_onnx import NUMBER_TYPES, entering, missing_texts
 from steelyard.export.plan import Plan
 from steelyard.export.reading import plan_of
 from steelyard.export.sql import fields_of, sql_statements
@@ -33,7 +33,7 @@ from steelyard.table.frames import as_table
 if TYPE_CHECKING:
     from steelyard.classifiers.base.estimator import BaseNB
 
-# What all engines keep to.
+# Largest difference of probabilities that agrees.
 _TOLERANCE = 1e-12
 
 _ROW = "steelyard_row"
@@ -60,11 +60,11 @@ class Agreement:
     """Rows whose predicted class differs."""
 
     note: str = ""
-    """What was compared otherwise than it is."""
+    """Cells that were compared as something else."""
 
     @property
     def agrees(self) -> bool:
-        """Whether all rows are as near as they should be, with the same classes."""
+        """Whether all probabilities agree, and all classes are the same."""
         return self.difference <= _TOLERANCE and not self.n_labels
 
     def __str__(self) -> str:
@@ -114,35 +114,34 @@ def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Agreement:
     gap = options.get("missing_text", "")
     X, note = _as_onnx_reads(clf, X, gap) if kind == "onnx" else (X, "")
     expected = clf.predict_proba(X)
-    # A missing answer is as far as can be.
-    found = np.nan_to_num(np.array(proba, dtype=float), nan=np.inf)
-    difference = np.abs(found - expected).max(initial=0.0)
+    # A missing probability differs in any case.
+    scored = np.nan_to_num(np.array(proba, dtype=float), nan=np.inf)
+    difference = np.abs(scored - expected).max(initial=0.0)
     pairs = zip(labels, clf.predict(X).tolist(), strict=True)
     is_other = np.array([a != b for a, b in pairs], dtype=bool)
     if kind == "pmml":
-        # Engines of PMML decide ties by rules of their own.
+        # Engines of PMML differ in ties.
         best = np.sort(expected, axis=1)[:, -2:]
         is_other &= best[:, 1] - best[:, 0] > _TOLERANCE
     return Agreement(engine, len(labels), float(difference), int(is_other.sum()), note)
 
 
 def _as_onnx_reads(clf: BaseNB, X: Any, missing_text: str) -> tuple[Any, str]:
-    """Return a frame without texts that ONNX takes for missing cells; say how many."""
-    counted = gaps_that_count(plan_of(clf), missing_text)
+    """Return a frame without texts that ONNX takes for missing cells, and a note."""
+    counted = missing_texts(plan_of(clf), missing_text)
     gaps = {name: X[name].isin(words) for name, words in counted.items() if name in X}
     gaps = {name: of for name, of in gaps.items() if of.any()}
     if not gaps:
         return X, ""
     X = X.assign(**{name: X[name].mask(of, None) for name, of in gaps.items()})
-    said = ", ".join(f"{of.sum()} of {name}" for name, of in gaps.items())
-    return X, f"; cells with the text of a missing cell were taken as such: {said}"
+    counts = ", ".join(f"{of.sum()} of {name}" for name, of in gaps.items())
+    return X, f"; cells with the text of a missing cell were taken as such: {counts}"
 
 
 def _as_columns(clf: BaseNB, X: Any, takes_dates: bool) -> Any:
     """Return a frame with the columns that a format reads.
 
-    These are dates or their parts. Columns that are left out are empty, whatever they
-    hold.
+    These are dates or their parts. Columns that the fit left out are empty.
     """
     columns, left_out = plan_of(clf).columns, clf.encoder_.schema_.left_out
     if not left_out and not any(column.date for column in columns):
@@ -151,14 +150,16 @@ def _as_columns(clf: BaseNB, X: Any, takes_dates: bool) -> Any:
 
     matched = clf.encoder_.match(as_table(X))
     cells: dict[str, Any] = {}
-    for j, (column, own) in enumerate(zip(columns, matched, strict=True)):
+    for j, (column, matched_column) in enumerate(zip(columns, matched, strict=True)):
         if j in left_out:
             cells[column.name] = np.nan
         elif column.date and not takes_dates:
-            cells[column.name] = own.numbers()
+            cells[column.name] = matched_column.numbers()
         elif column.part in ("", "day"):
-            named = own.name is not None
-            cells[column.name] = X[own.name] if named else X.iloc[:, own.position]
+            named = matched_column.name is not None
+            cells[column.name] = (
+                X[matched_column.name] if named else X.iloc[:, matched_column.position]
+            )
     return pd.DataFrame(cells, index=X.index)
 
 
@@ -171,7 +172,7 @@ def cells_of(X: Any) -> list[dict[str, Any]]:
 
 
 def _engine(module: str, packages: str | None = None) -> Any:
-    """Return the package of an engine, or say how it is installed."""
+    """Import the package of an engine, or raise an error on how to install it."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -182,7 +183,7 @@ def _engine(module: str, packages: str | None = None) -> Any:
 
 
 def _need_java() -> None:
-    """Refuse where there is no Java runtime, before an engine says so in its way."""
+    """Raise an error if there is no Java runtime."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         raise EngineMissingError(
             "The check needs a Java runtime, and there is none. Install one, such as "
@@ -223,8 +224,8 @@ def _in_sqlite(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
         marks = ", ".join("?" * len(rows[0]))
         base.executemany(f"INSERT INTO {_SAMPLE} VALUES ({marks})", rows)
         for statement in _statements(clf, options):
-            found = base.execute(statement)
-        return _sorted(clf, found.fetchall())
+            cursor = base.execute(statement)
+        return _sorted(clf, cursor.fetchall())
 
 
 def _in_duckdb(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
@@ -234,12 +235,12 @@ def _in_duckdb(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
         base.register("numbered", X.reset_index(drop=True).reset_index())
         base.execute(f"INSERT INTO {_SAMPLE} SELECT * FROM numbered")
         for statement in _statements(clf, options):
-            found = base.execute(statement)
-        return _sorted(clf, found.fetchall())
+            cursor = base.execute(statement)
+        return _sorted(clf, cursor.fetchall())
 
 
-# In a process of its own: it takes over signals that the Java machine of JPMML needs,
-# which dies of that once its code is compiled.
+# In a separate process: it takes over signals that the Java machine of JPMML needs,
+# which crashes without them once its code is compiled.
 _CLICKHOUSE = """
 import json, sys
 from chdb.session import Session
@@ -285,13 +286,13 @@ def _in_spark(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
     to["TIMESTAMP_NTZ"] = datetime.fromisoformat
     kinds = dict(fields_of(plan_of(clf), DIALECTS["spark"]))
     rows = [
-        (i, *(c if c is None else to.get(kinds[n], lambda c: c)(c) for n, c in own))
-        for i, own in enumerate(row.items() for row in cells_of(X))
+        (i, *(c if c is None else to.get(kinds[n], lambda c: c)(c) for n, c in cells))
+        for i, cells in enumerate(row.items() for row in cells_of(X))
     ]
     session.createDataFrame(rows, fields).createOrReplaceTempView(_SAMPLE)
     *_, query = _statements(clf, options)
-    found = session.sql(query.rstrip(";\n")).collect()
-    return _sorted(clf, list(map(tuple, found)))
+    result = session.sql(query.rstrip(";\n")).collect()
+    return _sorted(clf, list(map(tuple, result)))
 
 
 def _in_onnxruntime(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
@@ -311,10 +312,10 @@ def onnx_feed(
     inputs: str = "columns",
     number_type: str = "double",
 ) -> dict[str, Any]:
-    """Return the cells of a frame as inputs of a model; options are those of it."""
+    """Return the cells of a frame as inputs of a model with these options."""
     columns: dict[str, Any] = {}
-    every = range(len(plan.columns))
-    for j in every if inputs == "matrix" else entering(plan):
+    all_columns = range(len(plan.columns))
+    for j in all_columns if inputs == "matrix" else entering(plan):
         column = plan.columns[j]
         cells, is_text = X.iloc[:, j].astype(object), column.cells == "text"
         gap, dtype = (missing_text, object) if is_text else (None, float)
@@ -339,13 +340,13 @@ def _in_jpmml(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
     names = [field.getName() for field in evaluator.getOutputFields()]
     names = names[-1 - len(clf.classes_) :]
     plain = X.astype(object).where(X.notna(), None)
-    found = evaluator.evaluateAll(plain, parallelism=1)
-    labels, *proba = (found[name].tolist() for name in names)
+    outputs = evaluator.evaluateAll(plain, parallelism=1)
+    labels, *proba = (outputs[name].tolist() for name in names)
     return labels, list(map(list, zip(*proba, strict=True)))
 
 
 def _create(clf: BaseNB, dialect: str) -> str:
-    """Write the statement that makes the table of a sample."""
+    """Write the statement that creates the table of a sample."""
     ways = DIALECTS[dialect]
     columns = [f"{_ROW} {ways.types[2]}"]
     for name, kind in fields_of(plan_of(clf), ways):
@@ -354,9 +355,9 @@ def _create(clf: BaseNB, dialect: str) -> str:
 
 
 def _statements(clf: BaseNB, options: dict[str, Any]) -> list[str]:
-    own = {"table": [_SAMPLE], "keep": [_ROW], "probabilities": True}
+    fixed = {"table": [_SAMPLE], "keep": [_ROW], "probabilities": True}
     forms = dict.fromkeys(("as_view", "as_function")) | {"dbt": False}
-    return sql_statements(clf, SQLOptions(**{**options, **own, **forms}))
+    return sql_statements(clf, SQLOptions(**{**options, **fixed, **forms}))
 
 
 def _sorted(clf: BaseNB, rows: list[Any]) -> Scored:
@@ -378,4 +379,4 @@ ENGINES: dict[str, tuple[str, Callable[..., Scored]]] = {
     "clickhouse": ("ClickHouse", _in_clickhouse),
     "spark": ("Spark", _in_spark),
 }
-"""Name of the engine of a format or dialect, and what scores with it."""
+"""Name of the engine of a format or dialect, and the function that scores with it."""

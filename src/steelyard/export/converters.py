@@ -60,7 +60,7 @@ def register_skl2onnx() -> None:
 
 
 def _set_shapes(operator: Any) -> None:
-    """Say which types and shapes the outputs of a classifier have."""
+    """Set the types and shapes of the outputs of a classifier."""
     types = import_module("skl2onnx.common.data_types")
     first, classes = operator.inputs[0], operator.raw_operator.classes_
     n = first.get_first_dimension()
@@ -103,12 +103,16 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     graph = Graph([], scope.get_unique_variable_name("steelyard") + "_")
     inputs = Inputs(plan, graph, form, "double", "", names)
     inputs.kinds = kinds
-    own = [f"{name}_as_fitted" for name in (label, proba)]
-    OnnxWriter(plan, graph, inputs, own).write()
+    names_as_fitted = [f"{name}_as_fitted" for name in (label, proba)]
+    OnnxWriter(plan, graph, inputs, names_as_fitted).write()
     types, real = graph.onnx.TensorProto, type(operator.outputs[1].type).__name__
     is_text = isinstance(plan.classes[0], str)
-    graph.add("Cast", own[:1], label, to=types.STRING if is_text else types.INT64)
-    graph.add("Cast", own[1:], proba, to=getattr(types, _KINDS[real].upper()))
+    graph.add(
+        "Cast", names_as_fitted[:1], label, to=types.STRING if is_text else types.INT64
+    )
+    graph.add(
+        "Cast", names_as_fitted[1:], proba, to=getattr(types, _KINDS[real].upper())
+    )
     container.nodes.extend(graph.nodes)
     container.initializers.extend(graph.constants)
     container.node_domain_version_pair_sets.update(OPSETS)

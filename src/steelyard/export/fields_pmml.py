@@ -30,7 +30,7 @@ class Fields:
     target : str
         Name of the predicted field.
     dictionary : Element
-        Where the fields go.
+        The element that the fields are added to.
     """
 
     def __init__(self, plan: Plan, target: str, dictionary: Element) -> None:
@@ -46,20 +46,20 @@ class Fields:
         return name
 
     def missing(self, column: int) -> str:
-        """Return a field that says whether a cell is missing: yes or no."""
+        """Return the field of whether a cell is missing: yes or no."""
         name = self.plan.columns[column].name
-        told = _apply(
+        expression = _apply(
             "if",
             _apply("isMissing", _field(name)),
             _constant("yes", "string"),
             _constant("no", "string"),
         )
-        return self._add(f"missing({name})", "string", told)
+        return self._add(f"missing({name})", "string", expression)
 
     def bins(self, column: int, edges: tuple[float, ...]) -> tuple[str, list[str]]:
-        """Return the field of the interval of a number, and the names of these.
+        """Return the field of the interval of a number, and the names of intervals.
 
-        Without edges there is one, of all numbers that are not missing.
+        Without cut points there is one, of all numbers that are not missing.
         """
         name = self.plan.columns[column].name
         if not edges:
@@ -81,7 +81,7 @@ class Fields:
         return self._add(f"bin({name})", "string", discretize, labels), labels
 
     def density(self, term: Density) -> list[str]:
-        """Return the field of what a number says of each class, before its weight."""
+        """Return the fields of the log-density of each class, before its weight."""
         name = self.plan.columns[term.column].name
         labels = range(1, len(term.mean) + 1)
         if term.form == "linear":
@@ -120,12 +120,14 @@ class Fields:
 
     # --------------------------------------------------------------------------- pieces
 
-    def _number(self, name: str, term: Density, told: Element) -> str:
-        """Add a field of a number that is 0 where the cell is missing."""
+    def _number(self, name: str, term: Density, expression: Element) -> str:
+        """Add a field of a number, 0 if the cell is missing."""
         if term.fill is None:
             cell = _field(self.plan.columns[term.column].name)
-            told = _apply("if", _apply("isMissing", cell), _constant("0.0"), told)
-        return self._add(name, "double", told)
+            expression = _apply(
+                "if", _apply("isMissing", cell), _constant("0.0"), expression
+            )
+        return self._add(name, "double", expression)
 
     def _distance(self, term: Density, c: int) -> Element:
         name = self.plan.columns[term.column].name
@@ -156,25 +158,25 @@ class Fields:
         groups = dict(zip(keys, side.groups, strict=False))
         if keys == ["no"] and source != name:
             groups["yes"] = side.missing
-        told = Element(
+        mapping = Element(
             "MapValues",
             outputColumn="group",
             defaultValue="0",
             mapMissingTo=str(side.missing),
         )
-        ElementTree.SubElement(told, "FieldColumnPair", field=source, column="value")
-        table = ElementTree.SubElement(told, "InlineTable")
+        ElementTree.SubElement(mapping, "FieldColumnPair", field=source, column="value")
+        table = ElementTree.SubElement(mapping, "InlineTable")
         for key, group in groups.items():
             row = ElementTree.SubElement(table, "row")
             ElementTree.SubElement(row, "value").text = key
             ElementTree.SubElement(row, "group").text = str(group)
-        return self._add(f"group({name})", "string", told)
+        return self._add(f"group({name})", "string", mapping)
 
     def _add(
-        self, name: str, kind: str, told: Element, values: list[str] | None = None
+        self, name: str, kind: str, expression: Element, values: list[str] | None = None
     ) -> str:
-        """Add a field, unless there is one that is the same."""
-        key = ElementTree.tostring(told) + kind.encode()
+        """Add a field, unless there is an equal one."""
+        key = ElementTree.tostring(expression) + kind.encode()
         if key not in self._known:
             field = ElementTree.SubElement(
                 self.dictionary,
@@ -183,7 +185,7 @@ class Fields:
                 optype="continuous" if kind == "double" else "categorical",
                 dataType=kind,
             )
-            field.append(told)
+            field.append(expression)
             # Some engines refuse values that are not listed.
             for value in values or []:
                 ElementTree.SubElement(field, "Value", value=value)

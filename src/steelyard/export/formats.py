@@ -77,13 +77,13 @@ def write(
 
 
 def format_of(path: str | PathLike[str], format: str | None = None) -> str:
-    """Return the format of a file, by its name where none is given."""
+    """Return the format of a file, by default that of its extension."""
     kind = Path(path).suffix.lower().lstrip(".") if format is None else format
     if kind in FORMATS:
         return kind
     if format is None:
         raise ParameterError(
-            f"The ending of {str(path)!r} tells no format. End it with one of "
+            f"The ending of {str(path)!r} is no format. End it with one of "
             f"{ENDINGS}, or set `format`."
         )
     raise ParameterError(
@@ -95,13 +95,13 @@ def format_of(path: str | PathLike[str], format: str | None = None) -> str:
 def content_of(clf: BaseNB, kind: str, **options: Any) -> bytes:
     """Return the bytes of a file of some format."""
     writer = writer_of(kind)
-    known = list(inspect.signature(writer).parameters)[1:]
+    allowed = list(inspect.signature(writer).parameters)[1:]
     for name in options:
-        if name not in known:
-            has = f"It has {', '.join(known)}." if known else "It has none."
+        if name not in allowed:
+            has = f"It has {', '.join(allowed)}." if allowed else "It has none."
             raise ParameterError(
                 f"The format {kind!r} has no option {name!r}."
-                f"{did_you_mean(name, known)} {has}"
+                f"{did_you_mean(name, allowed)} {has}"
             )
     made = writer(clf, **options)
     if isinstance(made, str):

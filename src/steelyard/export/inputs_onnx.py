@@ -1,4 +1,4 @@
-"""Graphs of ONNX: nodes and constants, each written once, and columns that enter."""
+"""ONNX graphs: nodes and constants without duplicates, and inputs for columns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ML = "ai.onnx.ml"
 
 
 def load_onnx() -> Any:
-    """Return the package onnx, or say how it is installed."""
+    """Import the package onnx, or raise an error on how to install it."""
     try:
         onnx = import_module("onnx")
         import_module("onnx.checker")
@@ -39,14 +39,14 @@ def load_onnx() -> Any:
 
 
 class Graph:
-    """Nodes and constants. What is asked for twice is written once.
+    """Nodes and constants; equal ones are written once.
 
     Parameters
     ----------
     taken : iterable of str
-        Names that nothing else may have: those of the columns.
+        Names that are in use: those of the columns.
     prefix : str
-        What names of nodes begin with.
+        Prefix of the names of nodes.
     """
 
     def __init__(self, taken: Iterable[str], prefix: str = "steelyard_") -> None:
@@ -68,7 +68,7 @@ class Graph:
         return self._known[key]
 
     def add(self, op: str, inputs: Iterable[str], output: str, **given: Any) -> None:
-        """Add a node whose output has a name of its own."""
+        """Add a node with a given name of its output."""
         domain = _ML if op == "LabelEncoder" else None
         made = self.onnx.helper.make_node(
             op, list(inputs), [output], name=f"{output}_node", domain=domain, **given
@@ -78,8 +78,8 @@ class Graph:
     def constant(self, values: Any, dtype: Any = np.float64) -> str:
         """Add a constant and return its name. Text has the type object."""
         array = np.asarray(values, dtype=dtype)
-        told = repr(array.tolist()) if array.dtype == object else array.tobytes()
-        key = (array.dtype.str, array.shape, told)
+        content = repr(array.tolist()) if array.dtype == object else array.tobytes()
+        key = (array.dtype.str, array.shape, content)
         if key not in self._known:
             name = self._known[key] = self._name("constant")
             self.constants.append(self._tensor(array, name))
@@ -99,7 +99,7 @@ class Graph:
 FORMS = ("columns", "vectors", "matrix")
 NUMBER_TYPES = {"double": np.float64, "float": np.float32, "int64": np.int64}
 
-# What onnxruntime makes of None and NaN among text in Python.
+# None and NaN among text in Python are these to onnxruntime.
 _NO_TEXT = ("None", "nan")
 
 # A file holds at most 2 GB.
@@ -165,11 +165,11 @@ class Inputs:
 
     def keys(self, values: Sequence[str], places: Sequence[int]) -> dict[str, Any]:
         """Return how text is encoded: values, then missing cells in several forms."""
-        found = dict(zip([*values, self.missing_text], places, strict=True))
-        found = {**found, **{gap: found.get(gap, places[-1]) for gap in _NO_TEXT}}
+        codes = dict(zip([*values, self.missing_text], places, strict=True))
+        codes = {**codes, **{gap: codes.get(gap, places[-1]) for gap in _NO_TEXT}}
         return {
-            "keys_strings": list(found),
-            "values_int64s": list(found.values()),
+            "keys_strings": list(codes),
+            "values_int64s": list(codes.values()),
             "default_int64": 0,
         }
 
@@ -180,31 +180,33 @@ def input_type(column: Column, number_type: str = "double") -> str:
 
 
 def entering(plan: Plan) -> list[int]:
-    """Return the columns that are inputs: left out is what held nothing at fit.
+    """Return the columns that are inputs, at least one.
 
-    Identifiers are such columns. Without any other there is one, which has the rows.
+    Columns without cells at fit are not, nor are identifiers.
     """
-    held = {j for j, column in enumerate(plan.columns) if column.cells != "nothing"}
-    return sorted({*held, *plan.used()}) or [0]
+    with_cells = {
+        j for j, column in enumerate(plan.columns) if column.cells != "nothing"
+    }
+    return sorted({*with_cells, *plan.used()}) or [0]
 
 
-def gaps_that_count(plan: Plan, missing_text: str = "") -> dict[str, list[str]]:
-    """Return texts that stand for missing cells, of columns where that counts.
+def missing_texts(plan: Plan, missing_text: str = "") -> dict[str, list[str]]:
+    """Return texts taken for missing cells, by column, if they change predictions.
 
-    onnxruntime hands on None and NaN as such texts, which cannot be told from cells
-    that hold them. Mostly a missing cell and a value never seen both add nothing.
+    onnxruntime turns None and NaN into such texts, so that cells with these texts look
+    missing. Mostly that is harmless: missing and unseen values both add nothing.
     """
-    found: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}
     for term in plan.terms():
-        for own in term.sides if isinstance(term, Interaction) else (term,):
-            column = plan.columns[own.column]
-            if column.cells != "text" or isinstance(own, Density):
+        for cell in term.sides if isinstance(term, Interaction) else (term,):
+            column = plan.columns[cell.column]
+            if column.cells != "text" or isinstance(cell, Density):
                 continue
-            counts = own.missing if isinstance(own, Grouping) else any(own.missing)
+            counts = cell.missing if isinstance(cell, Grouping) else any(cell.missing)
             words = [w for w in (missing_text, *_NO_TEXT) if w not in column.values]
             if counts and words:
-                found[column.name] = words
-    return found
+                texts[column.name] = words
+    return texts
 
 
 def input_names(plan: Plan, form: str) -> list[str]:
@@ -215,7 +217,7 @@ def input_names(plan: Plan, form: str) -> list[str]:
 def refuse(
     plan: Plan, missing_text: str, form: str, number_type: str, contributions: bool
 ) -> None:
-    """Refuse what the format cannot hold."""
+    """Raise an error for models and options that ONNX does not support."""
     refuse_intervals(plan, "ONNX")
     refuse_large_categories(plan, "ONNX")
     _refuse_options(plan, missing_text, form, number_type)
@@ -251,14 +253,14 @@ def refuse(
 def _refuse_options(plan: Plan, missing_text: str, form: str, kind: str) -> None:
     if not isinstance(missing_text, str):
         raise ParameterError(f"missing_text must be text, got {missing_text!r}.")
-    for name, given, known in (
+    for name, given, allowed in (
         ("inputs", form, FORMS),
         ("number_type", kind, NUMBER_TYPES),
     ):
-        if given not in known:
+        if given not in allowed:
             raise ParameterError(
-                f"{name} must be one of {', '.join(known)}, got {given!r}."
-                f"{did_you_mean(str(given), known)}"
+                f"{name} must be one of {', '.join(allowed)}, got {given!r}."
+                f"{did_you_mean(str(given), allowed)}"
             )
     text = [column.name for column in plan.columns if column.cells == "text"]
     if form == "matrix" and 0 < len(text) < len(plan.columns):

@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 OPSETS = (("", 18), ("ai.onnx.ml", 2))
 _IR_VERSION = 8  # of the same age as the operators
 
-# Above all log-densities and below all that is told apart: inf - inf is not a number.
+# Below all scores that differ, and finite: inf - inf is not a number.
 _NEVER = -1e300
 _MAX_DISTANCE = 1e100
 
-# Numbers are compared with all values of a category up to so many.
+# Up to this many values, a number is compared with all values of a category.
 _MAX_COMPARED = 1000
 _WHOLE = 2**53
 
@@ -116,9 +116,9 @@ def output_names(plan: Plan, form: str = "columns") -> list[str]:
 
 
 class OnnxWriter:
-    """From a plan to nodes.
+    """Writes a plan as nodes of a graph.
 
-    Outputs are a label, probabilities and, where a third is named, contributions.
+    Outputs are a label, probabilities and, if a third is named, contributions.
     """
 
     def __init__(
@@ -138,8 +138,8 @@ class OnnxWriter:
         self.graph.add("Identity", [proba], self.names[1])
         if len(self.names) > 2:
             assert isinstance(self.plan.root, Sum)
-            told = self._contributions(self.plan.root)
-            self.graph.add("Identity", [told], self.names[2])
+            contributions = self._contributions(self.plan.root)
+            self.graph.add("Identity", [contributions], self.names[2])
         onnx = self.graph.onnx
         if text:
             return onnx.TensorProto.STRING
@@ -173,31 +173,37 @@ class OnnxWriter:
         return model
 
     def _metadata(self) -> dict[str, str]:
-        told = {
+        entries = {
             "steelyard": library_version(),
             "estimator": self.plan.estimator,
             "classes": json.dumps(self.plan.classes),
             "missing_text": self.inputs.missing_text,
         }
         if self.inputs.form == "matrix":
-            told["columns"] = json.dumps([column.name for column in self.plan.columns])
+            entries["columns"] = json.dumps(
+                [column.name for column in self.plan.columns]
+            )
         if len(self.names) > 2:
-            told["attributes"] = json.dumps(self.plan.attributes)
-        return told
+            entries["attributes"] = json.dumps(self.plan.attributes)
+        return entries
 
     def _contributions(self, root: Sum) -> str:
-        """Return what attributes add to scores, of shape (n, attributes, K)."""
+        """Return contributions of attributes to scores, of shape (n, attributes, K)."""
         by_attribute: dict[int, list[str]] = {}
         for term in root.terms:
-            own = term.attribute if isinstance(term, Interaction) else term.column
-            by_attribute.setdefault(own, []).append(self._term(term))
+            attribute = term.attribute if isinstance(term, Interaction) else term.column
+            by_attribute.setdefault(attribute, []).append(self._term(term))
         nothing = self.node("Mul", self._scores(root), self.constant(0.0))
         parts = []
         for j in range(len(self.plan.attributes)):
-            told = self._added(by_attribute.get(j, [nothing]))
+            contribution = self._added(by_attribute.get(j, [nothing]))
             if root.centre:
-                told = self.node("Sub", told, self.constant([root.centre[j]]))
-            parts.append(self.node("Unsqueeze", told, self.constant([1], np.int64)))
+                contribution = self.node(
+                    "Sub", contribution, self.constant([root.centre[j]])
+                )
+            parts.append(
+                self.node("Unsqueeze", contribution, self.constant([1], np.int64))
+            )
         stacked = self.node("Concat", *parts, axis=1)
         scale = 1.0 if self.plan.unit else root.scale
         return self.node("Mul", stacked, self.constant(scale))
@@ -205,7 +211,7 @@ class OnnxWriter:
     # --------------------------------------------------------------------------- models
 
     def _root(self, root: Node) -> tuple[str, str, tuple[int, ...]]:
-        """Return probabilities, and where the best class is in the order of ties."""
+        """Return probabilities, and the position of the best class in tie order."""
         if isinstance(root, Sum):
             scores = self._scores(root)
             return self._softmax(root, scores), self._best(root, scores), root.tie_order
@@ -213,7 +219,7 @@ class OnnxWriter:
         return proba, self._best(root, proba), root.tie_order
 
     def _best(self, node: Node, scores: str) -> str:
-        """Return the position of the largest score in the order of ties, the first."""
+        """Return the first position of the largest score in the order of ties."""
         order = node.tie_order
         if list(order) != sorted(order):
             scores = self.node("Gather", scores, self.constant(order, np.int64), axis=1)
@@ -238,7 +244,7 @@ class OnnxWriter:
         return self.node("Softmax", scores, axis=1)
 
     def _pairs(self, node: Pairs) -> str:
-        """Every class has the sum of its probabilities, in the order of the pairs."""
+        """Return the mean of each class's probabilities against the others."""
         parts = [self._posterior(part) for part in node.parts]
         zero, one = (self.constant([c], np.int64) for c in (0, 1))
         by_class: list[list[str]] = [[] for _ in node.classes]
@@ -249,7 +255,7 @@ class OnnxWriter:
         return self.node("Div", sums, self.constant(float(len(parts))))
 
     def _votes(self, node: Vote) -> str:
-        """Look up what each voter adds: its vote, at the class that it chose."""
+        """Add up the votes of the classes that the voters choose."""
         parts = []
         for vote, part in zip(node.votes, node.parts, strict=True):
             table = vote * np.eye(len(node.classes))[list(part.tie_order)]
@@ -315,7 +321,7 @@ class OnnxWriter:
         return self.node("IsNaN", self._input(column, wide))
 
     def _place(self, column: int, values: Any, places: list[int]) -> str:
-        """Return the place of each cell: of its value, the last if missing, else 0."""
+        """Return the position of a cell's value, the last if missing, 0 if unseen."""
         of = self.plan.columns[column]
         if input_type(of) == "string":
             keys = self.inputs.keys(values, places)
@@ -329,22 +335,22 @@ class OnnxWriter:
         return self.node("Where", self._is_missing(column), last, at)
 
     def _compared(self, column: int, values: list[float], places: list[int]) -> str:
-        """Return the place of a number by comparing it with all values."""
+        """Return the position of a number by comparing it with all values."""
         zero = self.constant(0, np.int64)
         if not values:
             return zero
         is_equal = self.node("Equal", self._input(column, True), self.constant(values))
         all_places = self.constant(places, np.int64)
-        found = self.node("Where", is_equal, all_places, zero)
-        return self.node("ReduceMax", found, self.constant([1], np.int64), keepdims=0)
+        matches = self.node("Where", is_equal, all_places, zero)
+        return self.node("ReduceMax", matches, self.constant([1], np.int64), keepdims=0)
 
     def _encoded(self, column: int, values: list[int], places: list[int]) -> str:
-        """Return the place of a whole number by a table; 2**53 is none of them."""
-        x, most = self._input(column), self.constant(float(_WHOLE))
+        """Return the position of a whole number by a table; others become 2**53."""
+        x, limit = self._input(column), self.constant(float(_WHOLE))
         is_whole = self.node("Equal", self.node("Floor", x), x)
-        is_near = self.node("Less", self.node("Abs", x), most)
-        found = self.node("Where", self.node("And", is_whole, is_near), x, most)
-        whole = self.node("Cast", found, to=self.graph.onnx.TensorProto.INT64)
+        is_near = self.node("Less", self.node("Abs", x), limit)
+        key = self.node("Where", self.node("And", is_whole, is_near), x, limit)
+        whole = self.node("Cast", key, to=self.graph.onnx.TensorProto.INT64)
         return self.node(
             "LabelEncoder",
             whole,
@@ -354,7 +360,7 @@ class OnnxWriter:
         )
 
     def _interval(self, column: int, edges: tuple[float, ...]) -> str:
-        """Return the number of edges below each number; of missing ones none are."""
+        """Return the number of cut points below each number, 0 for a missing one."""
         is_above = self.node("Greater", self._input(column, True), self.constant(edges))
         one = self.node("Cast", is_above, to=self.graph.onnx.TensorProto.INT64)
         return self.node("ReduceSum", one, self.constant([1], np.int64), keepdims=0)
@@ -379,16 +385,18 @@ class OnnxWriter:
         t = self.node("Mul", x, self.constant(term.scale))
         if term.form == "linear":
             limits = map(self.constant, (-term.limit, term.limit))
-            told = self.node("Clip", t, *limits)
+            score = self.node("Clip", t, *limits)
         else:
             t = self.node("Min", self.node("Abs", t), self.constant(_MAX_DISTANCE))
             half = self.node("Mul", self.node("Mul", t, t), self.constant(0.5))
-            told = self.node("Sub", self.constant(term.constant), half)
+            score = self.node("Sub", self.constant(term.constant), half)
         if term.form == "relative":
-            top = self.node("ReduceMax", told, self.constant([1], np.int64), keepdims=1)
-            told = self.node("Sub", told, top)
-            told = self.node("Max", told, self.constant(-term.depth))
-        told = self.node("Mul", told, self.constant(term.weight))
+            top = self.node(
+                "ReduceMax", score, self.constant([1], np.int64), keepdims=1
+            )
+            score = self.node("Sub", score, top)
+            score = self.node("Max", score, self.constant(-term.depth))
+        score = self.node("Mul", score, self.constant(term.weight))
         if term.fill is not None:
-            return told
-        return self.node("Where", is_missing, self.constant(0.0), told)
+            return score
+        return self.node("Where", is_missing, self.constant(0.0), score)

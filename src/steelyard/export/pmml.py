@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 Element = ElementTree.Element
 
-# A class without a score: below all that is told apart.
+# The score of an impossible class, below all others.
 _NEVER = -1e300
 _UNWRITTEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -81,7 +81,7 @@ def to_pmml(clf: BaseNB, target: str = "class") -> bytes:
 
 
 def _refuse(plan: Plan, target: str) -> None:
-    """Refuse names and values that a file cannot hold."""
+    """Raise an error for names and values that PMML does not support."""
     if not isinstance(target, str) or not target:
         raise ParameterError(f"target must be the name of a field, got {target!r}.")
     names = [column.name for column in plan.columns]
@@ -95,8 +95,8 @@ def _refuse(plan: Plan, target: str) -> None:
         if isinstance(label, int) and abs(label) >= 2**53:
             raise ParameterError(
                 f"The class {label} is too large: PMML has whole numbers of 32 bits, "
-                "and doubles, which do not tell those from 2**53 on apart. Turn the "
-                "labels into text."
+                "and doubles, which are not exact from 2**53 on. Turn the labels into "
+                "text."
             )
     for text in (target, *plan.texts()):
         if _UNWRITTEN.search(text):
@@ -107,7 +107,7 @@ def _refuse(plan: Plan, target: str) -> None:
 
 
 class _PmmlWriter:
-    """From a plan to elements."""
+    """Writes a plan as elements of XML."""
 
     def __init__(self, plan: Plan, target: str) -> None:
         self.plan, self.target = plan, target
@@ -146,8 +146,12 @@ class _PmmlWriter:
 
     def _predicted(self, name: str) -> dict[str, str]:
         """Return the attributes of an output: the predicted class."""
-        told = {"name": name, "optype": "categorical", "feature": "predictedValue"}
-        return {**told, "dataType": _label_type(self.plan.classes)}
+        attributes = {
+            "name": name,
+            "optype": "categorical",
+            "feature": "predictedValue",
+        }
+        return {**attributes, "dataType": _label_type(self.plan.classes)}
 
     # --------------------------------------------------------------------------- models
 
@@ -168,7 +172,7 @@ class _PmmlWriter:
     def _mining(
         self, node: Node, output: Element | None, method: str
     ) -> tuple[Element, Element]:
-        """Return a model that is made of others, and where these go."""
+        """Return a model that is made of others, and the element for these."""
         model = Element("MiningModel", functionName="classification")
         self._schema(model, self._names(sums_of(node)), output)
         return model, _child(model, "Segmentation", multipleModelMethod=method)
@@ -179,24 +183,21 @@ class _PmmlWriter:
         return segment
 
     def _pairs(self, node: Pairs, output: Element | None) -> Element:
-        """Chain the pairs; a class has the mean of its probabilities.
-
-        What a chain says is what its last model says.
-        """
+        """Chain the models of pairs; the last averages the probabilities of classes."""
         model, segments = self._mining(node, None, "modelChain")
         share = repr(1.0 / len(node.parts))
-        told: list[list[tuple[str, str]]] = [[] for _ in node.classes]
+        inputs: list[list[tuple[str, str]]] = [[] for _ in node.classes]
         for pair, part in zip(node.pairs, node.parts, strict=True):
             labels = [text_of(self.plan.classes[node.classes[c]]) for c in pair]
-            own = Element("Output")
+            outputs = Element("Output")
             for c, label in zip(pair, labels, strict=True):
                 name = self.fields.unique(f"p({label}), {' or '.join(labels)}")
-                _child(own, "OutputField", **_probability(name, label))
-                told[c].append((name, share))
-            self._segment(segments).append(self._node(part, own))
-        names = [name for pairs in told for name, _ in pairs]
+                _child(outputs, "OutputField", **_probability(name, label))
+                inputs[c].append((name, share))
+            self._segment(segments).append(self._node(part, outputs))
+        names = [name for pairs in inputs for name, _ in pairs]
         last = self._regression(names, output, "none")
-        for c, of in zip(node.classes, told, strict=True):
+        for c, of in zip(node.classes, inputs, strict=True):
             table = self._table(last, c, 0.0)
             for name, coefficient in of:
                 _numeric(table, name, coefficient)
@@ -204,16 +205,18 @@ class _PmmlWriter:
         return model
 
     def _vote(self, node: Vote, output: Element | None) -> Element:
-        """Chain the voters; the last model adds up what they say."""
+        """Chain the voters; the last model adds up their votes."""
         model, segments = self._mining(node, None, "modelChain")
         is_elkan = node.form == "elkan"
         labels = [text_of(self.plan.classes[c]) for c in node.classes]
         voters = []
         for t, part in enumerate(node.parts, 1):
-            name, own = self.fields.unique(f"voter {t}"), Element("Output")
-            told = _probability(name, labels[1]) if is_elkan else self._predicted(name)
-            _child(own, "OutputField", **told)
-            self._segment(segments).append(self._node(part, own))
+            name, part_output = self.fields.unique(f"voter {t}"), Element("Output")
+            attributes = (
+                _probability(name, labels[1]) if is_elkan else self._predicted(name)
+            )
+            _child(part_output, "OutputField", **attributes)
+            self._segment(segments).append(self._node(part, part_output))
             voters.append(name)
         last = self._regression(voters, output, "softmax")
         for c, label in zip(node.classes, labels, strict=True):
@@ -293,7 +296,7 @@ class _PmmlWriter:
     def _coefficients(
         self, term: Lookup | Bins | Interaction
     ) -> tuple[str, Sequence[str], Sequence[Sequence[float]]]:
-        """Return a field, its values, and what they add to the classes."""
+        """Return a field, its values, and their contributions to the classes."""
         if isinstance(term, Lookup):
             name = self.plan.columns[term.column].name
             return name, list(map(text_of, term.values)), term.rows
@@ -309,8 +312,8 @@ def _child(parent: Element, tag: str, **attributes: str) -> Element:
 
 def _probability(name: str, label: str) -> dict[str, str]:
     """Return the attributes of an output: the probability of a class."""
-    told = {"name": name, "optype": "continuous", "dataType": "double"}
-    return {**told, "feature": "probability", "value": label}
+    attributes = {"name": name, "optype": "continuous", "dataType": "double"}
+    return {**attributes, "feature": "probability", "value": label}
 
 
 def _numeric(table: Element, name: str, coefficient: str) -> None:

@@ -24,7 +24,7 @@ class ScoringQuery:
         self.plan, self.to, self.contributions = plan, to, contributions
         self.terms = Terms(plan, to, decimals)
         self.number = to.dialect.number
-        self.told: list[tuple[str, str]] = []
+        self.contributed: list[tuple[str, str]] = []
         """Contributions: expressions and the names of their columns."""
 
     def outputs(self, probabilities: bool) -> list[tuple[str, str]]:
@@ -35,23 +35,23 @@ class ScoringQuery:
             best = self.winner(root, scores)
             if not probabilities:
                 return [(best, "prediction"), *self.score_outputs(root, scores)]
-            found = self.softmax(root, scores)
+            proba = self.softmax(root, scores)
         else:
-            found = [self.to.let(p, "p") for p in self.posterior(root)]
-            best = self.first_best(root, found)
-        named = [(p, f"p({c})") for p, c in zip(found, classes, strict=True)]
-        return [(best, "prediction"), *named, *self.told]
+            proba = [self.to.let(p, "p") for p in self.posterior(root)]
+            best = self.first_best(root, proba)
+        named = [(p, f"p({c})") for p, c in zip(proba, classes, strict=True)]
+        return [(best, "prediction"), *named, *self.contributed]
 
     def score_outputs(
         self, root: Sum, scores: Sequence[str | None]
     ) -> list[tuple[str, str]]:
-        """Return scores, where no probabilities are asked for."""
+        """Return scores in place of probabilities."""
         classes = self.plan.classes[1:] if root.is_odds else self.plan.classes
         named = [
             ("NULL" if z is None else self.scaled(z, root.scale), f"score({c})")
             for z, c in zip(scores, classes, strict=True)
         ]
-        return [*named, *self.told]
+        return [*named, *self.contributed]
 
     # ----------------------------------------------------------------------- scores
 
@@ -62,8 +62,10 @@ class ScoringQuery:
         sums = [[self.number(b)] if b > float("-inf") else [] for b in base]
         named: dict[tuple[int, int], str] = {}
         for j, terms in groupby(self.terms.of(node), itemgetter(0)):
-            for i, own in enumerate(zip(*(added for _, added in terms), strict=True)):
-                parts = [what for what in own if what]
+            for i, numbers in enumerate(
+                zip(*(added for _, added in terms), strict=True)
+            ):
+                parts = [expression for expression in numbers if expression]
                 if self.contributions and parts:
                     named[j, i] = self.to.let(self.to.sum(parts), attributes[j])
                     parts = [named[j, i]]
@@ -74,10 +76,10 @@ class ScoringQuery:
                 ]
                 self.to.wait_for(name for parts in sums for name in parts)
         if self.contributions:
-            self.tell(node, named)
+            self.add_contributions(node, named)
         if self.plan.unit:
             total = self.total(sums[0], self.plan.unit)
-            self.told.insert(0, (total, self.plan.unit))
+            self.contributed.insert(0, (total, self.plan.unit))
             return [self.to.let(f"({total} - {self.number(node.base[0])})", "odds")]
         words = ["odds"] if node.is_odds else [f"score {c}" for c in self.labels(node)]
         by_class = zip(sums, words, strict=True)
@@ -91,8 +93,8 @@ class ScoringQuery:
         """Return the classes of a node."""
         return [self.plan.classes[c] for c in node.classes]
 
-    def tell(self, node: Sum, named: dict[tuple[int, int], str]) -> None:
-        """Return what every attribute adds, relative to the average row, as well."""
+    def add_contributions(self, node: Sum, named: dict[tuple[int, int], str]) -> None:
+        """Add the contribution of every attribute, relative to the average row."""
         unit = self.plan.unit
         for j, attribute in enumerate(self.plan.attributes):
             for i, pick in enumerate(picks_of(node)):
@@ -106,10 +108,10 @@ class ScoringQuery:
                     if unit
                     else f"evidence({attribute}, {label})"
                 )
-                self.told.append((what, name))
+                self.contributed.append((what, name))
 
     def away(self, what: str, mean: float, scale: float) -> str:
-        """Write how far something, '' for nothing, is from the average row."""
+        """Write a contribution ('' for 0) relative to the average row."""
         if not what:
             return self.number(0.0 - scale * mean)
         return self.scaled(f"({what} - {self.number(mean)})" if mean else what, scale)

@@ -120,14 +120,14 @@ def _quoted(dialect: Dialect, parts: Iterable[str]) -> str:
 
 
 def _parameter_words(names: Sequence[str], prefix: str) -> list[str]:
-    """Return a word for each column, to be called by: its name where that is one.
+    """Return a name of the parameter of each column: the column's, if that is valid.
 
     Examples
     --------
     >>> _parameter_words(["age", "is new", "is_new", "2nd", "prediction"], "sy_")
     ['age', 'is_new', 'sy_p2_is_new', 'sy_p3_2nd', 'sy_p4_prediction']
     """
-    # What a function returns is a name in it as well.
+    # A function's results are names in it as well.
     taken, words = {"prediction"}, []
     for i, name in enumerate(names):
         word = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")
@@ -158,8 +158,8 @@ def fields_of(
 def _dbt_model(
     plan: Plan, dialect: Dialect, query: str, source: str, names: Sequence[str]
 ) -> str:
-    """Return a query as a model of dbt: its braces are text, its table a reference."""
-    query = re.sub(r"\{[{%#]", lambda found: f"{{{{ '{found[0]}' }}}}", query)
+    """Return a query as a model of dbt, with braces escaped and a reference."""
+    query = re.sub(r"\{[{%#]", lambda match: f"{{{{ '{match[0]}' }}}}", query)
     refers = "ref" if len(names) == 1 else "source"
     table = f"{{{{ {refers}({', '.join(map(repr, names[-2:]))}) }}}}"
     hooks = [setting.rstrip(";") for setting in dialect.settings]
@@ -172,7 +172,7 @@ def _dbt_model(
 
 
 def _check(plan: Plan, dialect: Dialect, options: SQLOptions) -> None:
-    """Refuse what a statement cannot hold, and forms that a database does not have."""
+    """Raise an error for models and options that a database does not support."""
     refuse_intervals(plan, "SQL")
     refuse_large(plan, "SQL")
     if dialect.real_keys:
@@ -186,37 +186,37 @@ def _check(plan: Plan, dialect: Dialect, options: SQLOptions) -> None:
         )
     used = list(dict.fromkeys(plan.columns[j].source for j in plan.used()))
     _check_names([*used, *(name for name in options.keep if name not in used)], dialect)
-    most = dialect.max_columns
-    if most is not None and len(used) + len(options.keep) > most - 100:
+    max_columns = dialect.max_columns
+    if max_columns is not None and len(used) + len(options.keep) > max_columns - 100:
         raise ParameterError(
             f"The model reads {len(used)} columns, and tables of {dialect.name} have "
-            f"at most {most}. Use 'duckdb', or another format, such as model.py."
+            f"at most {max_columns}. Use 'duckdb', or another format, such as model.py."
         )
     if options.as_function and not dialect.function:
-        known = ", ".join(name for name, of in DIALECTS.items() if of.function)
+        with_functions = ", ".join(name for name, of in DIALECTS.items() if of.function)
         raise ParameterError(
             f"{dialect.name} has no functions that return a table. Use as_view, or one "
-            f"of {known}."
+            f"of {with_functions}."
         )
 
 
 def _check_length(statement: str, dialect: Dialect) -> None:
-    """Refuse statements that a database would refuse for their length."""
-    size, most = len(statement.encode("utf-8")), dialect.max_bytes
-    if most is not None and size > most:
+    """Raise an error for statements that are too long for a database."""
+    size, limit = len(statement.encode("utf-8")), dialect.max_bytes
+    if limit is not None and size > limit:
         raise ParameterError(
             f"The statement has {size:,} bytes, and {dialect.name} takes at most "
-            f"{most:,}. Set `decimals` for a shorter one, or use another format."
+            f"{limit:,}. Set `decimals` for a shorter one, or use another format."
         )
 
 
 def _check_result(names: list[str]) -> None:
-    """Refuse columns of one name, which only `keep` can bring about."""
+    """Raise an error for two columns of one name, which only `keep` can cause."""
     for position, name in enumerate(names):
         if name in names[:position]:
             raise ParameterError(
-                f"The column {name!r} in `keep` would be returned twice: every column "
-                "of the result needs a name of its own."
+                f"The column {name!r} in `keep` would be returned twice: columns of "
+                "the result need distinct names."
             )
 
 

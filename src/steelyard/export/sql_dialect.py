@@ -200,8 +200,8 @@ class Dialect:
         if self.escapes:
             value = value.replace("\\", "\\\\")
         if self.escapes == "all":
-            for found, written in (("'", "\\'"), ("\n", "\\n"), ("\r", "\\r")):
-                value = value.replace(found, written)
+            for letter, written in (("'", "\\'"), ("\n", "\\n"), ("\r", "\\r")):
+                value = value.replace(letter, written)
         else:
             value = value.replace("'", "''")
         mark = "E" if self.escapes == "E" and "\\" in value else ""
@@ -253,10 +253,10 @@ class Dialect:
 
     def moment(self, date: str, table: str, let: Callable[[str, str], str]) -> str:
         """Read a cell of a column of dates; ``let`` names what is used often."""
-        said = {"{}": f"{table}.{self.identifier(date)}", "{form}": DATE_FORM}
-        said["{about}"] = self.text(f"not a date in column {date}: ")
+        parts = {"{}": f"{table}.{self.identifier(date)}", "{form}": DATE_FORM}
+        parts["{about}"] = self.text(f"not a date in column {date}: ")
         text = self.dates["t"]
-        return re.sub(r"{\w*}", lambda place: said[place[0]], text)
+        return re.sub(r"{\w*}", lambda place: parts[place[0]], text)
 
     def part_of_date(self, part: str, moment: str) -> str:
         """Read a part of a moment, as the number or category it is."""
@@ -346,11 +346,11 @@ class SQLite(Dialect):
         ]
         rest = f"substr(' 00:00:00.000000', length({clock}) + 1)"
         whole = f"{day} || ' ' || substr({clock} || {rest}, 2, 15)"
-        said = [
+        cases = [
             f"WHEN {cell} = '' THEN NULL",
             f"WHEN {' AND '.join(tests)} THEN {whole}",
         ]
-        return self._or_refused(said, f"not a date in column {date}", cell)
+        return self._or_refused(cases, f"not a date in column {date}", cell)
 
     def _or_refused(self, tests: list[str], problem: str, name: str) -> str:
         """Write a CASE of tests, after which any text that is left ends the query."""
@@ -366,28 +366,28 @@ def _of_facts(name: str, facts: dict[str, Any]) -> Dialect:
     """Return a dialect of what is written of it, and of the one it is like."""
     given = {**facts.get(facts[name].get("like"), {}), **facts[name]}
     rows = given.pop("rows", "values")
-    known: dict[str, Any] = {
+    fields: dict[str, Any] = {
         key: tuple(fact) if isinstance(fact, list) else fact
         for key, fact in given.items()
         if key not in ("like", "also")
     }
-    known["rows"] = Rows(**rows) if isinstance(rows, dict) else _ROWS[rows]
-    return (SQLite if name == "sqlite" else Dialect)(name, **known)
+    fields["rows"] = Rows(**rows) if isinstance(rows, dict) else _ROWS[rows]
+    return (SQLite if name == "sqlite" else Dialect)(name, **fields)
 
 
 _FACTS = tomllib.loads(Path(__file__).with_name("dialects.toml").read_text("utf-8"))
 DIALECTS = {name: _of_facts(name, _FACTS) for name in _FACTS}
-"""By name; what is known of each is in ``dialects.toml``."""
+"""Dialects by name, from ``dialects.toml``."""
 
 _ALSO = {also: name for name in _FACTS for also in _FACTS[name].get("also", ())}
 
 
 def dialect_of(name: str) -> Dialect:
     """Return a dialect by its name."""
-    known = _ALSO.get(name, name)
-    if known not in DIALECTS:
+    of_name = _ALSO.get(name, name)
+    if of_name not in DIALECTS:
         hint = did_you_mean(name, [*DIALECTS, *_ALSO])
         raise ParameterError(
             f"There is no dialect {name!r}.{hint} Known: {', '.join(DIALECTS)}."
         )
-    return DIALECTS[known]
+    return DIALECTS[of_name]

@@ -8,8 +8,8 @@ from textwrap import fill
 
 from steelyard.export.sql_dialect import Dialect
 
-# Terms of a sum that stand in one pair of parentheses: databases refuse expressions
-# that are nested deeper than 1,000, which a flat sum of so many terms is.
+# Terms of a sum in one pair of parentheses: databases refuse expressions that are
+# nested deeper than 1,000, as a flat sum of 1,000 terms is.
 _GROUP = 32
 
 _ROWS_PER_INSERT = 500
@@ -24,10 +24,10 @@ _WIDTH = 110
 
 
 class Statement:
-    """Expressions with names, each in the stage after those of the names in it.
+    """Named expressions, each in the stage after those that it uses.
 
-    No expression is written twice, and every stage is fenced: without that databases
-    copy expressions into all places that mention them.
+    No expression is written twice, and every stage is fenced: otherwise databases copy
+    expressions to each use.
     """
 
     def __init__(
@@ -52,11 +52,10 @@ class Statement:
         """Whether there is one statement, whatever its length."""
 
         self.table = f"{self.prefix}t"
-        """The table that is read. A name without it that the table does not have is
-        text to SQLite."""
+        """Alias of the table: SQLite takes an unknown name without it for text."""
 
     def let(self, expression: str, about: str = "") -> str:
-        """Name an expression, after what it is; the same one has the same name."""
+        """Name an expression; an equal one has the same name."""
         if expression in self._names:
             return self._names[expression]
         inner = self._pattern.findall(expression)
@@ -81,19 +80,19 @@ class Statement:
         """
         n_numbers = len(rows[0]) - 1
         fields = [self.prefix + "k", *(f"{self.prefix}n{i}" for i in range(n_numbers))]
-        every = [types[0], *[types[1]] * n_numbers]
+        kinds = [types[0], *[types[1]] * n_numbers]
         # The alias is known in the stage after that of the key.
         level = max(self._level[key], self._floor)
         alias = self._new_name(level, about)
         self._n_joined.setdefault(level, []).append(n_numbers)
         if len(rows) > self.dialect.most_inline and not self._alone:
-            table = f"{self._create(alias, fields, every, rows)} {alias}"
+            table = f"{self._create(alias, fields, kinds, rows)} {alias}"
         else:
-            table = self._inline(alias, fields, every, rows)
-        own = f"{alias}.{fields[0]}"
+            table = self._inline(alias, fields, kinds, rows)
+        key_field = f"{alias}.{fields[0]}"
         if types[0] == self.dialect.types[0]:
-            own = self.dialect.of_key.format(own)
-        self._joins[alias] = (table, f"{own} = {key}")
+            key_field = self.dialect.of_key.format(key_field)
+        self._joins[alias] = (table, f"{key_field} = {key}")
         return alias
 
     def number(self, alias: str, i: int) -> str:
@@ -101,7 +100,7 @@ class Statement:
         return f"{alias}.{self.prefix}n{i}"
 
     def is_crowded(self) -> bool:
-        """Whether joins are so many that others should wait for their sums."""
+        """Whether a stage has as many joins as it may; others need a later stage."""
         return any(
             len(of) >= _MAX_JOINS or sum(of) >= _MAX_JOINED
             for level, of in self._n_joined.items()
@@ -109,7 +108,7 @@ class Statement:
         )
 
     def wait_for(self, names: Iterable[str]) -> None:
-        """Join what comes later in stages after those of some names."""
+        """Put later joins into stages after those of some names."""
         self._floor = max(self._level[name] for name in names)
 
     def _inline(
@@ -124,8 +123,8 @@ class Statement:
             lines = [", ".join(x.removesuffix("e0") for x in row) for row in rows]
             text = "],\n[".join(fill(line, _WIDTH) for line in lines)
             names = ", ".join(f"row[{i}] AS {f}" for i, f in enumerate(fields, 1))
-            told = {"alias": alias, "names": names, "text": f"[\n[{text}]\n]"}
-            return self.dialect.packed.format(**told)
+            parts = {"alias": alias, "names": names, "text": f"[\n[{text}]\n]"}
+            return self.dialect.packed.format(**parts)
         form, first = self.dialect.rows, list(rows[0])
         if form.first:
             # Redshift cannot compare text with literals that have no type.
@@ -134,9 +133,9 @@ class Statement:
         lines = [(form.first or form.row).format(", ".join(first))]
         lines += [form.row.format(", ".join(row)) for row in rows[1:]]
         typed = fill(", ".join(map(" ".join, zip(fields, types, strict=True))), 80)
-        told = {"alias": alias, "fields": ", ".join(fields), "types": typed}
+        parts = {"alias": alias, "fields": ", ".join(fields), "types": typed}
         inner = f"{form.between}\n    ".join(lines)
-        return f"{form.head.format(**told)}\n    {inner}{form.tail.format(**told)}"
+        return f"{form.head.format(**parts)}\n    {inner}{form.tail.format(**parts)}"
 
     def _create(
         self,
@@ -158,7 +157,7 @@ class Statement:
         return table
 
     def sum(self, terms: Sequence[str]) -> str:
-        """Write a sum, in groups; long terms have lines of their own."""
+        """Write a sum in groups; long terms have separate lines."""
         while len(terms) > 1:
             plus = "\n      + " if sum(map(len, terms)) > _LINE else " + "
             terms = [
@@ -189,15 +188,17 @@ class Statement:
         wanted = {name for what, _ in outputs for name in self._pattern.findall(what)}
         source, stages = f"{self.source} {self.table}", []
         for level, carried in enumerate(self._carried(wanted)):
-            own = self._stages[level]
-            used = {a for what in own.values() for a in self._pattern.findall(what)}
+            expressions = self._stages[level]
+            used = {
+                a for what in expressions.values() for a in self._pattern.findall(what)
+            }
             joins = [
                 f"LEFT JOIN {table} ON {on}"
                 for alias, (table, on) in self._joins.items()
                 if alias in used
             ]
             lines = [*kept, *carried]
-            lines += [f"{what} AS {name}" for name, what in own.items()]
+            lines += [f"{what} AS {name}" for name, what in expressions.items()]
             name = f"{self.prefix}stage{level + 1}"
             body = _body(lines, [source, *joins])
             stages.append(f"{name} AS (\n{body}{self.dialect.fence}\n)")
@@ -208,15 +209,15 @@ class Statement:
         return [*self._before, wrapped(text, self.dialect.quoted)]
 
     def _carried(self, wanted: set[str]) -> list[list[str]]:
-        """Return which names of earlier stages each stage hands on."""
+        """Return the names of earlier stages that each stage passes on."""
         places = {name: k for k, name in enumerate(self._level)}
         carried: list[list[str]] = []
         for level in reversed(range(len(self._stages))):
-            own = self._stages[level]
-            past = [n for n in wanted if n not in own and n not in self._joins]
+            expressions = self._stages[level]
+            past = [n for n in wanted if n not in expressions and n not in self._joins]
             carried.append(sorted(past, key=places.__getitem__))
             wanted = set(past)
-            for expression in own.values():
+            for expression in expressions.values():
                 wanted |= self._needs(expression)
         return carried[::-1]
 
@@ -241,7 +242,7 @@ def _body(lines: Sequence[str], sources: Sequence[str], indent: str = "  ") -> s
 
 
 def wrapped(text: str, quoted: str) -> str:
-    """Break long lines at commas and words of CASE, never within what is quoted.
+    """Break long lines at commas and words of CASE, never within quotes.
 
     Examples
     --------
@@ -268,8 +269,8 @@ def wrapped(text: str, quoted: str) -> str:
 
 
 def _unlike(prefix: str, texts: Iterable[str]) -> str:
-    """Return a prefix that no text has in it."""
-    every = "\n".join(texts).lower()
-    while prefix in every:
+    """Return a prefix that no text contains."""
+    joined = "\n".join(texts).lower()
+    while prefix in joined:
         prefix += "_"
     return prefix

@@ -19,7 +19,7 @@ from steelyard.export.plan import (
 )
 from steelyard.export.statement import Statement
 
-# CASE up to so many tests, a joined table beyond. There is a CASE for each class: from
+# Tests of a CASE, beyond which a table is joined. There is a CASE for each class: from
 # 30 values on a join is quicker in all databases, with three classes from 16.
 _MAX_CASES = 24
 _MAX_TESTS = 48
@@ -35,18 +35,18 @@ _MIN_DISTANCE = 1e-150
 
 @dataclass
 class Terms:
-    """What the terms of one sum add, as one expression for each of its numbers."""
+    """Contributions of the terms of one sum, an expression for each of its numbers."""
 
     plan: Plan
     to: Statement
     decimals: int | None = None
-    """Decimal places of what values add; all without."""
+    """Decimal places of contributions; None for all."""
 
     picks: list[Callable[[Row], float]] = field(default_factory=list)
     """The numbers of a sum: those of its classes, or the log-odds of two."""
 
     def of(self, node: Sum) -> Iterator[tuple[int, list[str]]]:
-        """Yield the attribute of every term, and what the term adds to each number."""
+        """Yield the attribute of every term, and its contribution to each number."""
         self.picks = picks_of(node, self.decimals)
         for term in node.terms:
             if isinstance(term, Lookup):
@@ -63,23 +63,23 @@ class Terms:
             )
 
     def cell(self, column: int) -> str:
-        """Name a cell as it was read."""
-        own, dialect = self.plan.columns[column], self.to.dialect
-        if not own.date:
-            return self.to.let(dialect.cell(own, self.to.table), own.name)
-        moment = dialect.moment(own.date, self.to.table, self.to.let)
-        moment = self.to.let(moment, f"{own.date} moment")
-        return self.to.let(dialect.part_of_date(own.part, moment), own.name)
+        """Name the expression that reads a cell."""
+        field, dialect = self.plan.columns[column], self.to.dialect
+        if not field.date:
+            return self.to.let(dialect.cell(field, self.to.table), field.name)
+        moment = dialect.moment(field.date, self.to.table, self.to.let)
+        moment = self.to.let(moment, f"{field.date} moment")
+        return self.to.let(dialect.part_of_date(field.part, moment), field.name)
 
     def _is_long(self, n_tests: int) -> bool:
-        """Whether a table is quicker than a CASE of so many tests for each number."""
+        """Whether a table is quicker than a CASE with ``n_tests`` for each number."""
         k = len(self.picks)
         return n_tests > _MAX_CASES or (k > 1 and n_tests * k > _MAX_TESTS)
 
     def _joined(
         self, key: str, kind: str, rows: Iterable[tuple[str, Row]], about: str
     ) -> list[str]:
-        """Join what keys add."""
+        """Join a table of the contributions of keys."""
         number = self.to.dialect.number
         table = [
             [key, *(number(pick(row), bare=i > 0) for pick in self.picks)]
@@ -89,7 +89,7 @@ class Terms:
         return [self.to.number(alias, i) for i in range(len(self.picks))]
 
     def _by_code(self, code: str, rows: Sequence[Row], about: str) -> list[str]:
-        """Join what codes add, every one of them: 0, 1, ..."""
+        """Join a table of the contributions of all codes: 0, 1, ..."""
         keyed = ((str(k), row) for k, row in enumerate(rows))
         return self._joined(code, self.to.dialect.types[2], keyed, about)
 
@@ -108,15 +108,15 @@ class Terms:
             ]
         keys = [dialect.value(value, is_key=True) for value in term.values]
         kind, name = dialect.key_type(term.values), self.plan.columns[term.column].name
-        known = zip(keys, term.rows, strict=True)
-        said = [(key, row) for key, row in known if any(p(row) for p in self.picks)]
-        found = self._joined(cell, kind, said, name) if said else []
+        keyed = zip(keys, term.rows, strict=True)
+        nonzero = [(key, row) for key, row in keyed if any(p(row) for p in self.picks)]
+        numbers = self._joined(cell, kind, nonzero, name) if nonzero else []
         zero, added = dialect.number(0.0), []
         for i, missing in enumerate(pick(term.missing) for pick in self.picks):
-            what = f"coalesce({found[i]}, {zero})" if found else ""
+            what = f"coalesce({numbers[i]}, {zero})" if numbers else ""
             if missing:
-                told = f"WHEN {cell} IS NULL THEN {dialect.number(missing)}"
-                what = f"CASE {told} ELSE {what or zero} END"
+                when_missing = f"WHEN {cell} IS NULL THEN {dialect.number(missing)}"
+                what = f"CASE {when_missing} ELSE {what or zero} END"
             added.append(what)
         return added
 
@@ -159,7 +159,7 @@ class Terms:
     def _intervals(
         self, cell: str, edges: Sequence[float], results: Sequence[str], null: str = ""
     ) -> str:
-        """Write a CASE of intervals, halved where it is long."""
+        """Write a CASE of intervals; a long one is halved."""
         kept = [k for k in range(len(edges)) if results[k] != results[k + 1]]
         results = [*(results[k] for k in kept), results[-1]]
         edges = [edges[k] for k in kept]
@@ -188,47 +188,49 @@ class Terms:
         cell = self.cell(term.column)
         if term.fill is not None:
             cell = self.to.let(f"coalesce({cell}, {number(term.fill)})")
-        told = [self._told(term, cell, c) for c in range(len(term.mean))]
+        scores = [self._log_density(term, cell, c) for c in range(len(term.mean))]
         if term.form == "relative":
-            told = [self.to.let(what) for what in told]
-            top = self.to.let(self.to.largest(told))
+            scores = [self.to.let(what) for what in scores]
+            top = self.to.let(self.to.largest(scores))
             least = number(-term.depth)
             largest = self.to.dialect.largest
-            told = [self.to.let(f"{largest}({t} - {top}, {least})") for t in told]
+            scores = [
+                self.to.let(f"{largest}({score} - {top}, {least})") for score in scores
+            ]
         if node.is_odds:
             if term.form == "linear":
-                parts = [(term.weight[1] - term.weight[0], told[0])]
+                parts = [(term.weight[1] - term.weight[0], scores[0])]
             else:
-                parts = [(term.weight[1], told[1]), (-term.weight[0], told[0])]
+                parts = [(term.weight[1], scores[1]), (-term.weight[0], scores[0])]
             products = [f"{number(w)} * {what}" for w, what in parts if w]
-            return [self._known(cell, self.to.sum(products)) if products else ""]
+            return [self._if_observed(cell, self.to.sum(products)) if products else ""]
         return [
-            self._known(cell, f"{number(w)} * {what}") if w else ""
-            for w, what in zip(term.weight, told, strict=True)
+            self._if_observed(cell, f"{number(w)} * {what}") if w else ""
+            for w, what in zip(term.weight, scores, strict=True)
         ]
 
-    def _known(self, cell: str, what: str) -> str:
-        # Of greatest and least databases disagree what they make of NULL.
+    def _if_observed(self, cell: str, what: str) -> str:
+        # Databases disagree on greatest and least of NULL.
         zero = self.to.dialect.number(0.0)
         return f"CASE WHEN {cell} IS NULL THEN {zero} ELSE {what} END"
 
-    def _told(self, term: Density, cell: str, c: int) -> str:
-        """Write what a number says for a class, before weights."""
+    def _log_density(self, term: Density, cell: str, c: int) -> str:
+        """Write the log-density of a number in a class, before weights."""
         dialect = self.to.dialect
         number, least, largest = dialect.number, dialect.smallest, dialect.largest
         scale, is_linear = term.scale[c], term.form == "linear"
-        most = term.limit if is_linear else _MAX_DISTANCE
+        limit = term.limit if is_linear else _MAX_DISTANCE
         # Bounds before the product, so that nothing overflows, and exact ones after.
-        far = number(min(2.0 * most / scale, 1e300))
+        far = number(min(2.0 * limit / scale, 1e300))
         away = f"{cell} - {number(term.mean[c])}"
         if is_linear:
             away = f"{largest}(-{far}, {least}({far}, {away}))"
         else:
             away = f"{least}({far}, abs({away}))"
         away = self.to.let(away)
-        product = f"{least}({number(most)}, {away} * {number(scale)})"
+        product = f"{least}({number(limit)}, {away} * {number(scale)})"
         if is_linear:
-            product = f"{largest}({number(-most)}, {product})"
+            product = f"{largest}({number(-limit)}, {product})"
         small = f"abs({away}) < {number(_MIN_DISTANCE / scale)}"
         t = self.to.let(f"CASE WHEN {small} THEN {number(0.0)} ELSE {product} END")
         if is_linear:
@@ -280,12 +282,12 @@ class Terms:
         ]
         types = (dialect.key_type(side.values), dialect.types[2])
         alias = self.to.join(cell, types, rows, about)
-        found = f"coalesce({self.to.number(alias, 0)}, 0)"
-        return self.to.let(f"CASE {null}ELSE {found} END", about)
+        group_of_key = f"coalesce({self.to.number(alias, 0)}, 0)"
+        return self.to.let(f"CASE {null}ELSE {group_of_key} END", about)
 
 
 def picks_of(node: Sum, decimals: int | None = None) -> list[Callable[[Row], float]]:
-    """Return how the numbers of a sum come from a row: by class, or as log-odds."""
+    """Return functions from a row to the numbers of a sum: classes, or log-odds."""
     if node.is_odds:
         picks: list[Callable[[Row], float]] = [lambda row: row[1] - row[0]]
     else:
@@ -298,9 +300,9 @@ def picks_of(node: Sum, decimals: int | None = None) -> list[Callable[[Row], flo
 def _by_result(
     values: Sequence[Any], results: Sequence[float]
 ) -> dict[float, list[Any]]:
-    """Put values of equal results together; those that add nothing are left out."""
-    found: dict[float, list[Any]] = {}
+    """Group values by their results; those of 0 are left out."""
+    by_result: dict[float, list[Any]] = {}
     for value, result in zip(values, results, strict=True):
         if result:
-            found.setdefault(result, []).append(value)
-    return found
+            by_result.setdefault(result, []).append(value)
+    return by_result
