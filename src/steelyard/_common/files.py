@@ -80,8 +80,8 @@ def _followed(path: str | PathLike[str]) -> Path:
         if not at.is_symlink():
             break
         owner, folder = os.lstat(at).st_uid, os.stat(at.parent)
-        own = os.geteuid() if hasattr(os, "geteuid") else owner
-        if folder.st_mode & stat.S_IWOTH and owner not in (own, folder.st_uid):
+        user = os.geteuid() if hasattr(os, "geteuid") else owner
+        if folder.st_mode & stat.S_IWOTH and owner not in (user, folder.st_uid):
             why = "This is a link of another user, in a folder that all may write to"
             raise PermissionError(errno.EACCES, why, str(at))
         at = at.parent / os.readlink(at)
@@ -139,7 +139,7 @@ class WorkFolder:
         self.close()
 
     def ensure_space(self, n_bytes: int) -> None:
-        """Raise an error if less than so many bytes are free."""
+        """Raise an error if fewer than ``n_bytes`` are free."""
         free = shutil.disk_usage(self.path).free
         if free < n_bytes:
             raise TableError(
@@ -149,7 +149,7 @@ class WorkFolder:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Say of a full disk, while a ``with`` block runs, which one it is."""
+        """Name the disk in errors of a full one, while a ``with`` block runs."""
         try:
             yield
         except OSError as error:

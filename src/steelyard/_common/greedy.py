@@ -20,14 +20,14 @@ class OutOfTimeError(Exception):
 
 @dataclass(frozen=True)
 class Subset:
-    """A subset on the way of a search."""
+    """A subset in a search."""
 
     members: tuple[int, ...]
     """In the order of choice."""
 
     score: float
     facts: Mapping[str, float]
-    """What else is known of it, by name."""
+    """Other numbers about it, by name."""
 
     is_gain: bool = False
     """Whether it is better than all before it, as the start is."""
@@ -53,9 +53,9 @@ def search(
     An expansion adds each candidate to the best subset that waits. ``width`` of them
     wait at most: one alone is the best of the last expansion, and the search goes
     forward only; with more it may turn back. Of scores that differ by no more than
-    ``ties`` the first candidate is best. The search ends after so many expansions in a
-    row as ``patience`` says whose best subset gains no more than ``least``; one that
-    finds nothing new counts as ``blank``.
+    ``ties`` the first candidate is best. The search ends after ``patience`` expansions
+    in a row whose best subset gains no more than ``least``; one that yields nothing
+    new counts as ``blank``.
     """
     waiting, seen = [(start.score, start)], set[frozenset[int]]()
     best, stale = start.score, 0
@@ -69,11 +69,11 @@ def search(
         if not rest:
             stale += blank
             continue
-        found = _best_first(subset, rest, extend(subset, rest), ties, width)
-        waiting = sorted([*waiting, *found], key=lambda entry: -entry[0])[:width]
+        subsets = _best_first(subset, rest, extend(subset, rest), ties, width)
+        waiting = sorted([*waiting, *subsets], key=lambda entry: -entry[0])[:width]
         if width != 1:  # forward alone no subset is met twice
-            seen |= {frozenset(new.members) for _, new in found}
-        first = found[0][1]
+            seen |= {frozenset(new.members) for _, new in subsets}
+        first = subsets[0][1]
         is_gain = first.score - best > least
         best, stale = (first.score, 0) if is_gain else (best, stale + 1)
         yield replace(first, is_gain=is_gain)
@@ -82,15 +82,15 @@ def search(
 def _best_first(
     subset: Subset, rest: list[int], extended: Extended, ties: float, width: int | None
 ) -> list[tuple[float, Subset]]:
-    """Return the best subsets with one of the rest, by falling score, and that."""
+    """Return the best subsets with one more attribute, and scores, best first."""
     scores, facts = extended
     order = np.where(scores >= scores.max() - ties, scores.max(), scores)
-    found = []
+    subsets = []
     for k in np.argsort(-order, kind="stable")[:width].tolist():
         of_one = {name: float(values[k]) for name, values in facts.items()}
         new = Subset((*subset.members, rest[k]), float(scores[k]), of_one)
-        found.append((float(order[k]), new))
-    return found
+        subsets.append((float(order[k]), new))
+    return subsets
 
 
 def follow(

@@ -110,7 +110,7 @@ def html_bars(
 
     bars = []
     for k, amount in enumerate(amounts):
-        # Both can be told from light and from dark paper.
+        # Both are visible on light and on dark paper.
         colour = _AGAINST if amount < 0.0 else _FOR
         start, end = place(min(amount, 0.0)), place(max(amount, 0.0))
         none = "transparent"
@@ -161,7 +161,7 @@ def script_json(data: Any) -> str:
 
 
 def content_policy(style: str, scripts: Sequence[str]) -> str:
-    """Allow a page its own style and scripts, by their hashes, and nothing else."""
+    """Allow a page the given style and scripts, by their hashes, and nothing else."""
 
     def named(text: str) -> str:
         return f"'sha256-{b64encode(sha256(text.encode('utf-8')).digest()).decode()}'"

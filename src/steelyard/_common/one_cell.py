@@ -183,13 +183,13 @@ def one_spelling(values: Iterable[Any], before: Iterable[Any] = ()) -> list[Any]
     >>> one_spelling(["a ", "b ", "a"]), one_spelling(["a ", "b"], before=[" a"])
     (['a', 'b '], [' a', 'b'])
     """
-    found, kept = [*values], [*dict.fromkeys(before)]
-    if not any(isinstance(v, str) and v != v.strip() for v in (*found, *kept)):
-        return list(dict.fromkeys([*kept, *found]))
-    known = {value.strip() for value in kept}
+    given, kept = [*values], [*dict.fromkeys(before)]
+    if not any(isinstance(v, str) and v != v.strip() for v in (*given, *kept)):
+        return list(dict.fromkeys([*kept, *given]))
+    spelled = {value.strip() for value in kept}
     new: dict[str, str] = {}
-    for value in sorted(found, key=lambda value: (len(value), value)):
-        if value.strip() not in known:
+    for value in sorted(given, key=lambda value: (len(value), value)):
+        if value.strip() not in spelled:
             new.setdefault(value.strip(), value)
     return [*kept, *new.values()]
 
@@ -236,21 +236,21 @@ def number_in(text: str) -> float | None:
 
 
 def texts_by_number(values: Iterable[str]) -> dict[float, str]:
-    """Return which text stands for each number, where it is clear which.
+    """Return the text of each number, if there is only one that is plain.
 
-    Of several the plain one does: ``"1"`` rather than ``"01"``.
+    Of several texts the plain one counts: ``"1"`` rather than ``"01"``.
 
     Examples
     --------
     >>> texts_by_number(["01", "1", "2.0", "003", "03", "red"])
     {1: '1', 2.0: '2.0'}
     """
-    found: dict[float, list[str]] = {}
+    by_number: dict[float, list[str]] = {}
     for text in values:
         number = number_in(text)
         if number is not None:
-            found.setdefault(number, []).append(text)
-    for number, texts in found.items():
+            by_number.setdefault(number, []).append(text)
+    for number, texts in by_number.items():
         plain = str(int(number)) if int(number) == number else repr(number)
-        found[number] = [plain] if plain in texts else texts
-    return {number: texts[0] for number, texts in found.items() if len(texts) == 1}
+        by_number[number] = [plain] if plain in texts else texts
+    return {number: texts[0] for number, texts in by_number.items() if len(texts) == 1}

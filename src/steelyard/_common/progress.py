@@ -1,4 +1,4 @@
-"""What is told to somebody who waits: how far a fit has come, and compiling."""
+"""Progress of a fit: events for those who watch, and bars on the terminal."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from steelyard.exceptions import StoppedError
 __all__ = ["FitProgress", "watch"]
 
 before_compiling: Callable[[], None] | None = None
-"""Called once, before a process compiles its first kernel; None to say nothing."""
+"""Called once, before a process compiles its first kernel, if it is a function."""
 
 
 current: Watch | None = None
-"""Who is told of readings, passes and steps of fits; None where nobody asked."""
+"""Receives readings, passes and steps of fits; None if nobody watches."""
 
-# So many seconds lie between two notes on passes, or on chunks that were read.
+# Seconds between two updates for passes, or for chunks that were read.
 _PAUSE = 0.2
-# So many of the last gains say how quickly a solver comes to its end.
+# Number of last gains from which the passes left are estimated.
 _LAST_GAINS = 4
 
 Advance = Callable[..., None]
@@ -33,20 +33,20 @@ Advance = Callable[..., None]
 
 @dataclass(frozen=True)
 class FitProgress:
-    """How far a fit has come, as a function that watches it is told."""
+    """How far a fit has come: the argument of a function that watches it."""
 
     step: str
-    """What is done: "copy" (a slow source to a file), "read", "search" (for settings or
-    columns, by steps) or "fit" (a pass over rows was made)."""
+    """What is being done: "copy" (a slow source to a file), "read", "search" (for
+    settings or columns, by steps) or "fit" (a pass over rows)."""
 
     n_passes: int
     """Passes over encoded rows so far, those over some of the rows included."""
 
     expected_passes: int | None
-    """How many there will be, by how the objective falls; None where nobody knows."""
+    """Estimate of all passes, by how the objective falls; None if unknown."""
 
     rows: int
-    """Rows that were gone over: in this reading, or in all passes."""
+    """Rows of this reading, or of all passes, so far."""
 
     objective: float | None
     """Value of the objective in the last pass, a sum over rows."""
@@ -55,30 +55,30 @@ class FitProgress:
     """Seconds since the beginning."""
 
     seconds_left: float | None
-    """Seconds until the reading, search or solver at hand ends; None if not known."""
+    """Estimate of the seconds until this reading, search or solver ends, or None."""
 
     note: str = ""
     """A few words on the outcome of a step."""
 
     done: float = 0
     total: float | None = None
-    """Share of what is at hand: bytes or rows of a reading, steps, or passes."""
+    """Amount done and total: bytes or rows of a reading, steps, or passes."""
 
     total_rows: int | None = None
-    """Rows of a reading, None where nobody knows."""
+    """Rows of a reading, None if unknown."""
 
 
 Listener = Callable[[FitProgress], Any]
 
 
 class Watch:
-    """Tells those who listen of readings, passes, and the steps of a search."""
+    """Reports readings, passes, and the steps of a search to its listeners."""
 
     def __init__(self) -> None:
         self.listeners: list[Listener] = []
         self.has_bar = False
         self.tol = 1e-8
-        """Relative accuracy of the objective that the solver at hand has to reach."""
+        """Relative accuracy of the objective that the solver has to reach."""
         self.n_passes = 0
         self.n_steps: float = 0
         self._begun = self._since = monotonic()
@@ -88,16 +88,16 @@ class Watch:
     def read(
         self, step: str, rows: int, n_bytes: int, of: tuple[int | None, int | None]
     ) -> None:
-        """Tell of rows and bytes that were read, of so many."""
+        """Report how many rows and bytes were read, of these totals."""
         if self._what != step or rows <= self._rows:
             self._what, self._since = step, monotonic()
         self._rows = rows
         done, total = (n_bytes, of[1]) if of[1] else (rows, of[0])
-        known = {"rows": rows, "total_rows": of[0]}
-        self._tell(step, **known, done=done, total=total, left=_left(done, total))
+        fields = {"rows": rows, "total_rows": of[0]}
+        self._tell(step, **fields, done=done, total=total, left=_left(done, total))
 
     def passed(self, n_rows: int, objective: float) -> None:
-        """Tell of a pass; those over most rows say how far the solver has come."""
+        """Report a pass; those over most rows show how far the solver has come."""
         if self._what in ("copy", "read", ""):
             self._what, self._rows = "fit", 0
         self.n_passes += 1
@@ -109,35 +109,35 @@ class Watch:
             self._most_rows = n_rows
             self._values.append(objective)
             left = passes_left(self._values, self.tol)
-        known: dict[str, Any] = {"rows": self._rows, "objective": objective}
+        fields: dict[str, Any] = {"rows": self._rows, "objective": objective}
         if left is not None:
             done = len(self._values)
-            known |= {"done": done, "total": done + left, "left": left / (done - 1)}
-        self._tell("fit", **known)
+            fields |= {"done": done, "total": done + left, "left": left / (done - 1)}
+        self._tell("fit", **fields)
 
     def step(self, what: str, most: float | None, n_steps: float = 1) -> None:
-        """Tell that one of at most so many steps is done."""
+        """Report a finished step, of at most ``most``."""
         if self._what != "search":
             self._what, self._since = "search", self._begun
         self.n_steps += n_steps
         left = _left(self.n_steps, most)
         self._tell("search", note=what, done=self.n_steps, total=most, left=left)
 
-    def _tell(self, step: str, *, left: float | None = None, **known: Any) -> None:
-        """Tell all listeners; ``left`` is by how much longer it takes than so far."""
+    def _tell(self, step: str, *, left: float | None = None, **fields: Any) -> None:
+        """Call all listeners; ``left`` is the remaining time over that so far."""
         now = monotonic()
         expected = None
-        if step == "fit" and known.get("total") is not None:
-            expected = self.n_passes + known["total"] - known["done"]
-        told = FitProgress(
-            **{"step": step, "rows": self._rows, "objective": None, **known},
+        if step == "fit" and fields.get("total") is not None:
+            expected = self.n_passes + fields["total"] - fields["done"]
+        event = FitProgress(
+            **{"step": step, "rows": self._rows, "objective": None, **fields},
             n_passes=self.n_passes,
             expected_passes=expected,
             seconds=now - self._begun,
             seconds_left=None if left is None else left * (now - self._since),
         )
         for listener in list(self.listeners):
-            if listener(told) is True:
+            if listener(event) is True:
                 raise StoppedError(
                     "The fit was stopped by the function that watched it. The "
                     "classifier is as it was before."
@@ -145,14 +145,14 @@ class Watch:
 
 
 def _left(done: float, total: float | None) -> float | None:
-    """Say by how much longer something takes than it took so far."""
+    """Return the remaining time over that so far, None if unknown."""
     return None if not total or not done else max(total - done, 0) / done
 
 
 def passes_left(values: list[float], tol: float) -> int | None:
-    """Say how many passes a solver still makes, by what the last ones gained.
+    """Estimate how many passes a solver still makes, from its last gains.
 
-    Gains that fall by a constant factor reach the accuracy after so many more.
+    Gains are taken to fall by a constant factor until they reach the accuracy.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def passes_left(values: list[float], tol: float) -> int | None:
 
 @contextmanager
 def watch(listener: Listener) -> Iterator[None]:
-    """Have a function told how far fits have come, while a ``with`` block runs.
+    """Call a function with the progress of fits while a ``with`` block runs.
 
     It is called with a ``FitProgress`` after each chunk of a source that is read, each
     pass over encoded rows and each step of a search, for every method and wherever
@@ -188,17 +188,17 @@ def watch(listener: Listener) -> Iterator[None]:
     ----------
     listener : callable
         If it returns True, the fit ends with ``StoppedError``, and the classifier stays
-        as it was; so it does when it raises an error of its own, and after Ctrl-C.
+        as it was; so it does when it raises an error, and after Ctrl-C.
 
     Examples
     --------
     >>> import steelyard as sy
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> told = []
-    >>> with sy.watch(told.append):
+    >>> events = []
+    >>> with sy.watch(events.append):
     ...     clf = sy.WeightedNB().fit(X, y)
-    >>> told[-1].n_passes == len(told), told[-1].rows == 150 * len(told)
+    >>> events[-1].n_passes == len(events), events[-1].rows == 150 * len(events)
     (True, True)
     """
     if not callable(listener):
@@ -210,13 +210,13 @@ def watch(listener: Listener) -> Iterator[None]:
 @contextmanager
 def _listening(listener: Listener) -> Iterator[Watch]:
     global current
-    own = Watch() if current is None else current
-    before, current = current, own
-    own.listeners.append(listener)
+    watch = Watch() if current is None else current
+    before, current = current, watch
+    watch.listeners.append(listener)
     try:
-        yield own
+        yield watch
     finally:
-        own.listeners.remove(listener)
+        watch.listeners.remove(listener)
         current = before
 
 
@@ -226,35 +226,35 @@ def watching(title: str, enabled: bool, stays: bool = True) -> Iterator[None]:
     if not enabled or (current is not None and current.has_bar):
         yield
         return
-    with _shown(title, stays) as show, _listening(show) as own:
-        own.has_bar = True
+    with _shown(title, stays) as show, _listening(show) as watch:
+        watch.has_bar = True
         try:
             yield
-            n_steps = own.n_steps + 1
-            told = own.n_passes, None, 0, None, 0.0, None, "done", n_steps, n_steps
-            show(FitProgress("search", *told))
+            n_steps = watch.n_steps + 1
+            fields = watch.n_passes, None, 0, None, 0.0, None, "done", n_steps, n_steps
+            show(FitProgress("search", *fields))
         finally:
-            own.has_bar = False
+            watch.has_bar = False
 
 
 @contextmanager
 def _shown(title: str, stays: bool) -> Iterator[Listener]:
-    """Draw a bar where rich is installed, otherwise print a line per step."""
+    """Draw a bar if rich is installed, otherwise print a line per step."""
     try:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
     except ImportError:
         steps = count(1)
 
-        def line(told: FitProgress) -> None:
-            if told.step == "search":
-                of = "" if told.total is None else f"/{told.total}"
-                said = f"{title} {next(steps)}{of} {_note(told)}".rstrip()
-                print(said, file=sys.stderr, flush=True)  # noqa: T201
+        def line(event: FitProgress) -> None:
+            if event.step == "search":
+                of = "" if event.total is None else f"/{event.total}"
+                text = f"{title} {next(steps)}{of} {_note(event)}".rstrip()
+                print(text, file=sys.stderr, flush=True)  # noqa: T201
 
         yield line
         return
-    # Names of the user's are no markup.
+    # Names of columns are no markup.
     left, note = (
         TextColumn(f"{{task.fields[{name}]}}", markup=False)
         for name in ("left", "note")
@@ -264,35 +264,35 @@ def _shown(title: str, stays: bool) -> Iterator[Listener]:
     with Progress(*columns, left, note, console=console, transient=not stays) as bar:
         task = bar.add_task(title, total=None, note="", left="")
 
-        def draw(told: FitProgress) -> None:
+        def draw(event: FitProgress) -> None:
             nonlocal last
-            if told.step in ("copy", "read"):
-                if told.step != readings[-1][0] or told.rows <= readings[-1][1]:
-                    readings.append((told.step, 0))
-                readings[-1] = told.step, told.rows
-            if (now := monotonic()) < last + _PAUSE and told.step != "search":
+            if event.step in ("copy", "read"):
+                if event.step != readings[-1][0] or event.rows <= readings[-1][1]:
+                    readings.append((event.step, 0))
+                readings[-1] = event.step, event.rows
+            if (now := monotonic()) < last + _PAUSE and event.step != "search":
                 return
             last, n_times = now, sum(step == "read" for step, _ in readings)
             again = "Reading" if n_times == 1 else f"Reading again ({n_times})"
             what = {"copy": "Copying to a work file", "read": again}
-            if told.total is not None:
-                bar.update(task, completed=told.done, total=told.total)
-            words: Any = {"note": _note(told), "left": _in_time(told.seconds_left)}
-            bar.update(task, description=what.get(told.step, title), **words)
+            if event.total is not None:
+                bar.update(task, completed=event.done, total=event.total)
+            words: Any = {"note": _note(event), "left": _in_time(event.seconds_left)}
+            bar.update(task, description=what.get(event.step, title), **words)
 
         yield draw
 
 
-def _note(told: FitProgress) -> str:
-    if told.step in ("copy", "read"):
-        return f"{told.rows:,} rows"
-    passes = f"{told.n_passes:,} passes" if told.n_passes else ""
-    said = told.note if told.objective is None else f"objective {told.objective:.6g}"
-    return ", ".join(filter(None, (passes, said)))
+def _note(event: FitProgress) -> str:
+    if event.step in ("copy", "read"):
+        return f"{event.rows:,} rows"
+    passes = f"{event.n_passes:,} passes" if event.n_passes else ""
+    text = event.note if event.objective is None else f"objective {event.objective:.6g}"
+    return ", ".join(filter(None, (passes, text)))
 
 
 def _in_time(seconds: float | None) -> str:
-    """Write a time that is left.
+    """Write the remaining time.
 
     Examples
     --------
@@ -313,17 +313,17 @@ def progress(
 ) -> Iterator[Advance]:
     """Show how far a search has come, while a ``with`` block runs.
 
-    ``total`` is how many steps there are at most, None where nobody knows. What is
-    given is to be called after each step, with a few words on its outcome (may be
-    empty). It draws a bar where rich is installed, otherwise a line per step. Those who
-    watch a fit are told instead.
+    ``total`` is the largest number of steps, None if unknown. Yields a function to call
+    after each step, with a few words on its outcome (may be empty). It draws a bar if
+    rich is installed, otherwise a line per step; if somebody watches fits, they are
+    called instead.
     """
     with ExitStack() as stack:
-        own = Watch() if current is None else current
+        watch = Watch() if current is None else current
         if current is None and enabled:
-            own.listeners.append(stack.enter_context(_shown(title, stays)))
+            watch.listeners.append(stack.enter_context(_shown(title, stays)))
 
         def advance(note: str, steps: float = 1, most: float | None = None) -> None:
-            own.step(note, most or total, steps)
+            watch.step(note, most or total, steps)
 
         yield advance

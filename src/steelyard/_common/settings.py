@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 from sklearn.base import BaseEstimator
 
-# What a class declares its settings with, all of it found here.
+# All that a class declares its settings with can be imported from here.
 from steelyard._common.allowed import *  # noqa: F403
 from steelyard._common.allowed import Check, part
 from steelyard.exceptions import ParameterError
@@ -80,7 +80,7 @@ def required(*, allowed: Check | None = None, about: str = "") -> Any:
 
 
 def setting_of(part: type[Declared], name: str, *, default: Any = _SAME) -> Any:
-    """Declare a setting that is handed on to a part: it is the part's own."""
+    """Declare a setting that is passed on to a part, which declares it."""
     entry = part._settings[name]
     return entry if default is _SAME else replace(entry, default=default)
 

@@ -96,7 +96,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def number(value: float | None, digits: int = 2, *, sign: bool = False) -> str:
-    """Write a number with so many digits, a dash where there is none.
+    """Write a number with ``digits`` decimals, a dash for a missing one.
 
     Examples
     --------

@@ -21,8 +21,7 @@ _MIN_ROWS = 1 << 14
 _MIN_LOOK_UPS = 1 << 19
 _MAX_BLOCKS = 16
 
-# Whatever is made for each row is made for so many rows at a time: memory is bounded
-# whatever the length of the table.
+# Rows that are processed at a time, so that memory is bounded in tables of any length.
 PIECE_ROWS = 1 << 18
 
 
@@ -37,7 +36,7 @@ def thread_count(n_jobs: int | None) -> int:
 
 @cache
 def _blas() -> ThreadpoolController:
-    """Libraries with threads of their own, looked up once."""
+    """Libraries with thread pools, looked up once."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
