@@ -243,9 +243,9 @@ class ValueFrequencyWeighting(InstanceWeighting):
             numbers = training.codes.number_rows(rows)
             weights[rows] += (~np.isnan(numbers)).sum(axis=1)
         # A row with nothing in it would vanish; it counts as little as a row can.
-        found = [weights[rows] for rows in parts]
-        floor = min((w[w > 0].min(initial=1.0) for w in found), default=1.0)
-        for part in found:
+        by_part = [weights[rows] for rows in parts]
+        floor = min((w[w > 0].min(initial=1.0) for w in by_part), default=1.0)
+        for part in by_part:
             part[~(part > 0)] = floor
         return Learned(weights)
 

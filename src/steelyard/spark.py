@@ -50,7 +50,7 @@ class _Columns(
             vector_to_array(frame[quoted(name)]),
             [f"{name}_{k}" for k in range(size)],
         )
-        more = {own: array[k] for k, own in enumerate(names)}
+        more = {value: array[k] for k, value in enumerate(names)}
         return frame.withColumns(more), names
 
 
@@ -97,7 +97,7 @@ class SteelyardClassifier(Estimator[Any], _Columns):
             "predictionCol": prediction_col,
             "probabilityCol": probability_col,
         }
-        self._set(**{name: own for name, own in given.items() if own is not None})
+        self._set(**{name: value for name, value in given.items() if value is not None})
 
     def _fit(self, dataset: Any) -> SteelyardClassificationModel:
         frame, names = self._table(dataset)
@@ -119,7 +119,9 @@ class SteelyardClassificationModel(Model, _Columns):
     def _transform(self, dataset: Any) -> Any:
         frame, names = self._table(dataset, self._n_columns)
         probability = self.getProbabilityCol()
-        found = scored(self.fitted, frame, self.getPredictionCol(), probability)
+        scored_frame = scored(self.fitted, frame, self.getPredictionCol(), probability)
         if not self.isSet(self.columns):
-            found = found.drop(*names)
-        return found.withColumn(probability, array_to_vector(found[probability]))
+            scored_frame = scored_frame.drop(*names)
+        return scored_frame.withColumn(
+            probability, array_to_vector(scored_frame[probability])
+        )

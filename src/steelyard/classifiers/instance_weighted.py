@@ -329,16 +329,16 @@ def _boost(
     ``by_proba`` rows keep weight in proportion to their error, as in Elkan's form.
     """
     learned = training.workspace.full(training.n_rows, 1.0)
-    own = training.weights
-    own = training.workspace.copy(learned) if own is None else own
-    total = own.sum()
+    given = training.weights
+    given = training.workspace.copy(learned) if given is None else given
+    total = given.sum()
     models: list[NBModel] = []
     votes: list[float] = []
     records = []
     for number in range(1, rounds + 1):
         model = training.estimate(training.count(learned))
         missed = _missed(model, training, by_proba)
-        error = float(_weighted(own, learned, missed) / total)
+        error = float(_weighted(given, learned, missed) / total)
         records.append({"round": number, "error": error})
         if error <= (1e-12 if by_proba else 0.0) or error >= _USELESS:
             # A perfect or useless model ends the boosting; kept only if it is first.
@@ -356,7 +356,7 @@ def _boost(
                 wrong = learned[rows][missed[rows]]
                 learned[rows][missed[rows]] = wrong * (1.0 - error) / error
         # Counts are smoothed as for n rows: weights add up to the number of rows.
-        learned *= total / _weighted(own, learned)
+        learned *= total / _weighted(given, learned)
     return models, votes, learned, records
 
 
@@ -372,12 +372,12 @@ def _missed(model: NBModel, training: TrainingSet, by_proba: bool) -> NDArray[An
 
 
 def _weighted(
-    own: NDArray[np.float64], learned: NDArray[np.float64], of_row: Any = None
+    given: NDArray[np.float64], learned: NDArray[np.float64], of_row: Any = None
 ) -> float:
     """Add up both weights of rows, or of some, or times a number for each."""
     total = 0.0
-    for rows in pieces(slice(0, len(own))):
-        both = own[rows] * learned[rows]
+    for rows in pieces(slice(0, len(given))):
+        both = given[rows] * learned[rows]
         if of_row is None:
             total += both.sum()
         elif of_row.dtype == bool:

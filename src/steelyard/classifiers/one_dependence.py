@@ -231,9 +231,9 @@ def _code_pairs(training: TrainingSet) -> NDArray[np.float64]:
             truth = np.asarray(training.labels[rows], dtype=np.uint32)
             cells = columns[:, rows], offsets[:-1], j
             pairs.count_later_pairs(*cells, truth, u, table)
-        own = slice(offsets[j], offsets[j + 1])
+        codes_of_j = slice(offsets[j], offsets[j + 1])
         later = slice(offsets[j + 1], offsets[-1])
-        table[later, own] = table[own, later].transpose(1, 0, 2)
+        table[later, codes_of_j] = table[codes_of_j, later].transpose(1, 0, 2)
 
     every = range(len(training.schema))
     for _ in run(with_later, every, thread_count(training.n_jobs)):
@@ -268,10 +268,10 @@ def spanning_tree(weights: NDArray[np.float64]) -> NDArray[np.int64]:
 def _tree_model(training: TrainingSet, plain: TableSchema, strength: float) -> NBModel:
     """Add what the parents in the interactions of a training set change."""
     counts, schema = training.count(), training.schema
-    own = Counts(
+    plain_counts = Counts(
         plain, counts.by_class, counts.by_code[: plain.n_codes], counts.moments
     )
-    log_prior, by_value, gaussian = training.estimation.tables(own)
+    log_prior, by_value, gaussian = training.estimation.tables(plain_counts)
     table = np.zeros((schema.n_codes, training.n_classes))
     table[: plain.n_codes] = by_value.values
     for j in np.flatnonzero(schema.is_interaction).tolist():

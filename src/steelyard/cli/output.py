@@ -101,8 +101,8 @@ def in_options(text: str, parser: argparse.ArgumentParser) -> str:
             return f"{before}--set {name}={value}{after}"
         return "" if before and after and rest and not given else match[0]
 
-    said = _CODE.sub(as_option, text)
-    return said.replace("set --set ", "use --set ").replace("Set --set ", "Use --set ")
+    words = _CODE.sub(as_option, text)
+    return words.replace("set --set ", "use --set ").replace("Set --set ", "Use --set ")
 
 
 def plain_notices(

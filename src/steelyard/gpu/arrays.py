@@ -147,8 +147,8 @@ class DeviceBytes:
         cells: Any = "booleans" if self.is_bool else "numbers"
         kind: Any = bool if self.is_bool else int
         features = []
-        found = histograms(self.narrow, self.n_rows)
-        for low, counts in zip(self.lows.tolist(), found, strict=True):
+        counted = histograms(self.narrow, self.n_rows)
+        for low, counts in zip(self.lows.tolist(), counted, strict=True):
             values = tuple(kind(low + v) for v in np.flatnonzero(counts).tolist())
             features.append(FeatureSchema(None, "categorical", cells, values=values))
         return TableSchema(tuple(features))
@@ -253,18 +253,18 @@ def _host(array: Any) -> Any:
     return cuda.as_cuda_array(array).copy_to_host() if is_on_device(array) else array
 
 
-def _known_codes(encoder: TableEncoder, found: DeviceBytes) -> DeviceCodes:
+def _known_codes(encoder: TableEncoder, given: DeviceBytes) -> DeviceCodes:
     schema = encoder.schema_
-    if len(schema) != found.narrow.shape[0] or {f.kind for f in schema.features} != {
+    if len(schema) != given.narrow.shape[0] or {f.kind for f in schema.features} != {
         "categorical"
     }:
         raise TableError(
-            f"X has {found.narrow.shape[0]} columns of whole numbers; the model was "
+            f"X has {given.narrow.shape[0]} columns of whole numbers; the model was "
             f"fitted to {encoder.n_features_in_} columns, which must all be categories."
         )
     # Values that the model has not seen may have any byte.
-    codes = found.codes(schema)
-    look_up = look_up_of(schema, np.dtype(np.uint8), found.lows)
+    codes = given.codes(schema)
+    look_up = look_up_of(schema, np.dtype(np.uint8), given.lows)
     return replace(codes, meanings=tuple(look_up))
 
 

@@ -83,13 +83,13 @@ class ColumnPairs:
 
     def by_column(self, cells: NDArray[Any], n_classes: int) -> list[Ints]:
         """Return the counts of each column, (K, size), from those of pairs."""
-        found = []
+        by_column = []
         for g, (a, b) in enumerate(self.sizes.tolist()):
             joint = cells[self.places[g] : self.places[g + 1]].reshape(n_classes, a, b)
-            found.append(joint.sum(axis=2))
+            by_column.append(joint.sum(axis=2))
             if self.second[g] > self.first[g]:
-                found.append(joint.sum(axis=1))
-        return found
+                by_column.append(joint.sum(axis=1))
+        return by_column
 
     def join(self, columns: list[Floats]) -> Floats:
         """Add up tables of single columns, (size, ...), to those of pairs."""

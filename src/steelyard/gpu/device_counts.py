@@ -15,7 +15,7 @@ from steelyard.fitting.rows import PackedRows
 from steelyard.gpu.device_codes import ColumnPairs, DeviceCodes, padded, taken
 from steelyard.kernels.cuda import gathering, scattering
 from steelyard.kernels.cuda.launching import (
-    FEW_THREADS,
+    MIN_THREADS,
     blocks_for,
     launch,
     most_shared,
@@ -66,9 +66,9 @@ def count_on_device(
     by_class = np.zeros(n_classes)
     if codes.narrow is not None:
         fits = codes.sizes * n_classes * weights.cell <= most_shared()
-        found = rows.joint() if fits.all() else rows.single()
+        counts_of_columns = rows.joint() if fits.all() else rows.single()
         for j, stored, cells in zip(
-            codes.features.tolist(), codes.meanings, found, strict=True
+            codes.features.tolist(), codes.meanings, counts_of_columns, strict=True
         ):
             by_class = cells.sum(axis=1) / scale
             at = schema.offsets[j] + stored
@@ -133,8 +133,8 @@ class _Labelled(NamedTuple):
     def far(self, columns: Any, starts: Ints, n_codes: int) -> Ints:
         """Count columns in the device's memory, (K, V)."""
         counts = zeros((self.n_classes, n_codes), np.int64)
-        own = self.weights.values, self.codes.n_rows, self.weights.scale()
-        rows = (columns, self.labels, *own, to_device(starts))
+        weighting = self.weights.values, self.codes.n_rows, self.weights.scale()
+        rows = (columns, self.labels, *weighting, to_device(starts))
         launch(scattering.count_wide, blocks_for(0), 0, *rows, counts)
         return np.asarray(counts.copy_to_host())
 
@@ -150,8 +150,8 @@ def histograms(narrow: Any, n_rows: int) -> list[Ints]:
     """Count each byte of columns on the device, shape (256,) for each."""
     codes = _bytes_only(narrow, n_rows, np.arange(256))
     labels = zeros(codes.words.size // narrow.shape[0], np.uint32)
-    found = _Labelled(codes, labels, DeviceWeights(None), 1).joint()
-    return [cells[0] for cells in found]
+    counts_of_columns = _Labelled(codes, labels, DeviceWeights(None), 1).joint()
+    return [cells[0] for cells in counts_of_columns]
 
 
 def moments_on_device(
@@ -161,7 +161,7 @@ def moments_on_device(
     shared, grid = _grid(3, values.shape[0], n_classes)
     parts = zeros((grid[0], 3, *grid[1:]), np.float64)
     rows = values, labels, weights, n_rows, parts
-    launch(gathering.moments, grid, shared, *rows, threads=FEW_THREADS)
+    launch(gathering.moments, grid, shared, *rows, threads=MIN_THREADS)
     total = Moments.zeros(*grid[1:])
     for part in parts.copy_to_host():
         total += Moments(*part)
@@ -190,7 +190,7 @@ class DeviceNumbers:
         """Add up gradients of some rows, (C, r) in units, times their densities."""
         shared, grid = self._grid(units.shape[0])
         given = self.values, *self._forms, row, n_rows, units, sums
-        launch(gathering.collect_densities, grid, shared, *given, threads=FEW_THREADS)
+        launch(gathering.collect_densities, grid, shared, *given, threads=MIN_THREADS)
 
     def _grid(self, width: int) -> tuple[int, tuple[int, int, int]]:
         return _grid(1, self.values.shape[0], width)
@@ -207,8 +207,8 @@ class DeviceNumbers:
 
 def _grid(n_sums: int, n_numbers: int, width: int) -> tuple[int, tuple[int, int, int]]:
     """Shared memory and blocks for sums of each number and class."""
-    shared = 8 * n_sums * FEW_THREADS
-    n_blocks = blocks_for(shared, FEW_THREADS) // (n_numbers * width)
+    shared = 8 * n_sums * MIN_THREADS
+    n_blocks = blocks_for(shared, MIN_THREADS) // (n_numbers * width)
     return shared, (max(2, n_blocks), n_numbers, width)
 
 

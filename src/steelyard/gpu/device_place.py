@@ -147,9 +147,9 @@ def refusal(training: TrainingSet) -> str:
 def _bytes_of_row(codes: Codes) -> int:
     """Bytes that a row of codes and numbers takes on the device."""
     blocks = [b.values for b in codes.blocks]
-    own = sum(values.dtype.itemsize * values.shape[1] for values in blocks)
+    n_bytes = sum(values.dtype.itemsize * values.shape[1] for values in blocks)
     joint = sum(v.shape[1] for v in blocks if v.dtype.itemsize == 1)
-    return own + joint + 8 * codes.n_numbers
+    return n_bytes + joint + 8 * codes.n_numbers
 
 
 def check_room(n_rows: int, bytes_of_row: int) -> None:

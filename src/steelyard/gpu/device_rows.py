@@ -15,7 +15,7 @@ from steelyard.gpu.device_codes import padded
 from steelyard.gpu.device_counts import JointRows
 from steelyard.kernels.cuda import passes
 from steelyard.kernels.cuda.launching import (
-    FEW_THREADS,
+    MIN_THREADS,
     THREADS,
     blocks_for,
     copies_for,
@@ -159,8 +159,8 @@ class DeviceRows(JointRows):
             sums,
             counts,
         )
-        found = sums.copy_to_host()
-        return found[:, 0].sum(), found[:, 1].max(), counts.copy_to_host()
+        host_sums = sums.copy_to_host()
+        return host_sums[:, 0].sum(), host_sums[:, 1].max(), counts.copy_to_host()
 
     def _two_effect(
         self, effect: Effect, form: tuple[int, float], largest: float
@@ -206,8 +206,8 @@ class DeviceRows(JointRows):
             launch(losses, blocks, shared, *given)
             if scale:
                 self._scatter(scores, row, n_rows, counts)
-        found = all_sums.copy_to_host()
-        value, other = float(found[..., 0].sum()), found[..., 1]
+        host_sums = all_sums.copy_to_host()
+        value, other = float(host_sums[..., 0].sum()), host_sums[..., 1]
         number = float(other.sum() if adds else other.max())
         return (value, number), self._slope(counts, effect, scale or 1.0)
 
@@ -270,9 +270,9 @@ class DeviceRows(JointRows):
         for begin, end, cells in self._column_parts():
             shared = 8 * (cells + passes.SPARE)
             codes = self.flat_words, self.starts, self._first_modes
-            blocks = blocks_for(shared, FEW_THREADS, counts.packed.shape[0])
+            blocks = blocks_for(shared, MIN_THREADS, counts.packed.shape[0])
             given = (*codes, begin, end, cells, *place)
-            launch(passes.scatter, blocks, shared, *given, threads=FEW_THREADS)
+            launch(passes.scatter, blocks, shared, *given, threads=MIN_THREADS)
         inside = min(n_rows, self.n_rows - row)
         if self.codes.wide is not None:
             wide = self.codes.wide, self._wide_starts, row, inside, scores.units

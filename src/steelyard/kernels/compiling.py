@@ -1,4 +1,4 @@
-"""When a kernel is compiled: not before there is work that pays for it.
+"""Compiling kernels: only once there is enough work for it.
 
 Loading numba and its tables takes as long as a small fit, and compiling takes seconds.
 Kernels that a first fit or prediction needs run as plain Python on few cells, or on
@@ -20,11 +20,11 @@ import numpy as np
 from steelyard._common import progress
 from steelyard.exceptions import warn_user
 
-# Up to so many cells in all arrays a kernel may run as plain Python, or in NumPy; so
-# many seconds a process spends on it, about what it takes to load numba, before kernels
-# are compiled.
-FEW = 8192
-MANY = 1 << 18
+# Cells of all arrays up to which a kernel may run as plain Python, or in NumPy, and
+# seconds that a process spends so before kernels are compiled: about the time to load
+# numba.
+PLAIN_CELLS = 8192
+NUMPY_CELLS = 1 << 18
 SECONDS = 0.3
 
 # Types in which the interpreter computes as numba does. Not the narrow floats, which
@@ -61,9 +61,9 @@ class Kernel:
         self._compiled: Any = None
 
     def in_numpy(self, form: Callable[..., Any]) -> Callable[..., Any]:
-        """Have another form of the loop run while nothing is compiled.
+        """Register a form of the loop in NumPy, for use until it is compiled.
 
-        It takes cells of any type, and raises where it would not have the same bits.
+        It takes cells of any type, and raises if its bits would differ.
         """
         self._form = form
         return form
@@ -83,7 +83,7 @@ class Kernel:
         return self.compiled._numba_type_
 
     def __call__(self, *args: Any) -> Any:
-        """Run compiled, or in Python where that is less work."""
+        """Run compiled, or in Python if that is less work."""
         if _here.plain:
             return self._form(*args)
         any_type = self._form is not self.py_func
@@ -94,10 +94,9 @@ class Kernel:
         return self.compiled(*args)
 
     def _try_plain(self, args: tuple[Any, ...]) -> tuple[bool, Any]:
-        """Run in Python or NumPy; where that raises, undo what was written.
+        """Run in Python or NumPy; after an exception, restore the arrays.
 
-        Overflow and division by zero raise here, so that the compiled form decides
-        what they mean, and so does an error.
+        Errors, overflow and division by zero are left to the compiled form.
         """
         global _spent
         before = [arg.copy("K") if isinstance(arg, np.ndarray) else arg for arg in args]
@@ -117,7 +116,7 @@ class Kernel:
 
 
 def _fit(args: tuple[Any, ...], most: int, any_type: bool = False) -> bool:
-    """Whether arguments have at most so many cells, of types that are the same."""
+    """Whether arguments have at most ``most`` cells, of types with the same results."""
     if not most or _spent > SECONDS:
         return False
     cells = 0
@@ -130,7 +129,7 @@ def _fit(args: tuple[Any, ...], most: int, any_type: bool = False) -> bool:
 
 
 def _with_sound_cache(compiled: Any) -> Any:
-    """Have a function compiled anew where what numba kept on disk is damaged."""
+    """Compile a function again if its file in numba's cache is damaged."""
     from numba.core.caching import NullCache
 
     cache: Any = getattr(compiled, "_cache", None)
@@ -161,7 +160,7 @@ def _say_damaged(folder: str, error: str) -> None:
 
 
 def _njit() -> Any:
-    """Load numba; where somebody waits, have it said that kernels are compiled."""
+    """Load numba; report that kernels are compiled, if somebody watches."""
     from numba import njit
 
     if progress.before_compiling is not None:
@@ -194,10 +193,10 @@ def kernel(
 def kernel(
     function: Callable[..., Any] | None = None, /, *, plain: int = 0, **options: Any
 ) -> Any:
-    """Make a kernel of a function, which up to ``plain`` cells may run uncompiled.
+    """Make a kernel of a function, which may run uncompiled on up to ``plain`` cells.
 
-    Only kernels whose work grows with the cells of their arrays may at all: FEW as they
-    are, MANY where the loops over rows have a form ``in_numpy``.
+    Only for kernels whose work grows with the cells of their arrays: PLAIN_CELLS as
+    they are, NUMPY_CELLS with a form ``in_numpy``.
     """
     if function is not None:
         return Kernel(function, plain)

@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from steelyard.kernels.compiling import FEW, MANY, kernel
+from steelyard.kernels.compiling import NUMPY_CELLS, PLAIN_CELLS, kernel
 from steelyard.kernels.scoring import _exp, add_row
 
 # 8 rows of 50 doubles are 3 KB: the buffer of `moments` stays in the L1 cache (22 ms
@@ -30,13 +30,13 @@ _JOINT_ROWS = 1024
 
 _BUFFER_ROWS = 256
 
-# Rows are folded into one of about so many bytes when taking the extremes of columns:
+# Rows are folded into one of about this many bytes when taking extremes of columns:
 # loops over long rows have vector instructions (0.5 ms for 1,000,000 x 7 bytes), over
 # short ones not (6 ms); beyond it their ends would leave the L1 cache.
 _FOLDED_BYTES = 1 << 11
 
 
-@kernel(plain=MANY)
+@kernel(plain=NUMPY_CELLS)
 def count_rows(values, starts, y, weights, hist):
     """Add row weights by row-major codes, one per row and column: hist (K, V) +=."""
     n, b = values.shape
@@ -47,7 +47,7 @@ def count_rows(values, starts, y, weights, hist):
             h[starts[j] + values[i, j]] += u
 
 
-@kernel(plain=MANY)
+@kernel(plain=NUMPY_CELLS)
 def count_columns(values, starts, y, weights, hist):
     """Add row weights by column-major codes: hist (K, V) +=."""
     n, b = values.shape
@@ -60,7 +60,7 @@ def count_columns(values, starts, y, weights, hist):
 @count_rows.in_numpy
 @count_columns.in_numpy
 def _(values, starts, y, weights, hist):
-    # Columns have cells of their own: rows are added in order either way.
+    # Columns have separate cells: rows are added in order either way.
     cells = hist.reshape(-1)
     if not np.may_share_memory(cells, hist):
         raise ValueError
@@ -70,7 +70,7 @@ def _(values, starts, y, weights, hist):
         np.add.at(cells, where, 1 if weights is None else weights)
 
 
-@kernel(plain=FEW)
+@kernel(plain=PLAIN_CELLS)
 def count_joint(columns, rows, starts, sizes, y, most, hist):
     """Add ones by column-major codes, several columns at a time: hist (K, V) +=.
 
@@ -122,7 +122,7 @@ def _count_group(columns, rows, sizes, y, joint):
 
 @kernel(inline="always")
 def _fold(joint, starts, sizes, hist):
-    """Add up a joint table over all columns but one, for each; it is used up."""
+    """Add up a joint table over all columns but one, for each; the table is zeroed."""
     n_rows = joint.size // hist.shape[0]
     for j in range(sizes.size - 1, -1, -1):
         size, row = sizes[j], 0
@@ -132,14 +132,14 @@ def _fold(joint, starts, sizes, hist):
             for _ in range(n_rows):
                 total = np.uint32(0)
                 for v in range(size):
-                    found = joint[row * size + v]
-                    h[starts[j] + np.uint64(v)] += found
-                    total += found
+                    joint_count = joint[row * size + v]
+                    h[starts[j] + np.uint64(v)] += joint_count
+                    total += joint_count
                 joint[row] = total
                 row += 1
 
 
-@kernel(plain=FEW)
+@kernel(plain=PLAIN_CELLS)
 def moments(numbers, y, weights, n_classes):
     """Weight, mean and sum of squared deviations by class, missing cells left out.
 
@@ -168,12 +168,12 @@ def moments(numbers, y, weights, n_classes):
             w, m, s, f = weight[c], mean[c], squares[c], first[c]
             for j in range(g):
                 x = buffer[r, j]
-                known = x == x
-                f_j = x if known and w[j] == 0.0 else f[j]
+                observed = x == x
+                f_j = x if observed and w[j] == 0.0 else f[j]
                 f[j] = f_j
-                u_j = u if known else 0.0
+                u_j = u if observed else 0.0
                 total = w[j] + u_j
-                delta = (x - f_j if known else m[j]) - m[j]
+                delta = (x - f_j if observed else m[j]) - m[j]
                 step = delta * (u_j / total) if total > 0.0 else 0.0
                 s[j] += w[j] * delta * step
                 m[j] += step
@@ -181,7 +181,7 @@ def moments(numbers, y, weights, n_classes):
     return weight, first + mean, squares
 
 
-@kernel(plain=MANY)
+@kernel(plain=NUMPY_CELLS)
 def look_up(indices, by_index, out):
     """Write out[i] = by_index[indices[i] + 1]: indices (n,) from -1 on.
 
@@ -207,7 +207,7 @@ def _positions(indices):
     return indices.astype(np.int64) + 1
 
 
-@kernel(plain=MANY)
+@kernel(plain=NUMPY_CELLS)
 def tally(indices, counts):
     """Add ones: counts[indices[i] + 1] += 1, for indices (n,) from -1 on."""
     size = np.uint64(counts.size)
@@ -223,7 +223,7 @@ def _(indices, counts):
     np.add.at(counts, _positions(indices), 1)
 
 
-@kernel(plain=MANY)
+@kernel(plain=NUMPY_CELLS)
 def tally_by_class(indices, labels, weights, mass):
     """Add weights: mass[indices[i] + 1, labels[i]] += weights[i].
 
@@ -242,12 +242,12 @@ def _(indices, labels, weights, mass):
     np.add.at(mass, (_positions(indices), labels), weights if weights.size else 1.0)
 
 
-@kernel(plain=MANY)
-def extremes(values, low, high, known):
+@kernel(plain=NUMPY_CELLS)
+def extremes(values, low, high, n_observed):
     """Lower low (b,) and raise high (b,) to the cells of each column of values (n, b).
 
-    known (b,), or None for whole numbers, counts the cells that are not NaN. Both ends
-    in one pass: 25 million numbers take as long as their sum does.
+    n_observed (b,), or None for whole numbers, counts the cells that are not NaN. Both
+    ends in one pass: 25 million numbers take as long as their sum does.
     """
     n, b = values.shape
     for i in range(n):
@@ -255,17 +255,17 @@ def extremes(values, low, high, known):
             x = values[i, j]
             low[j] = x if x < low[j] else low[j]
             high[j] = x if x > high[j] else high[j]
-            if known is not None:
-                known[j] += 1.0 if x == x else 0.0
+            if n_observed is not None:
+                n_observed[j] += 1.0 if x == x else 0.0
 
 
 @extremes.in_numpy
-def _(values, low, high, known):
+def _(values, low, high, n_observed):
     if len(values):
         np.fmin(low, np.fmin.reduce(values, axis=0), out=low)
         np.fmax(high, np.fmax.reduce(values, axis=0), out=high)
-    if known is not None:
-        known += np.count_nonzero(values == values, axis=0)
+    if n_observed is not None:
+        n_observed += np.count_nonzero(values == values, axis=0)
 
 
 def least_and_most(cells):
@@ -279,11 +279,11 @@ def least_and_most(cells):
     if not is_float:
         ends = np.iinfo(cells.dtype).max, np.iinfo(cells.dtype).min
     low, high = (np.full(fold * d, end, cells.dtype) for end in ends)
-    known = np.zeros(fold * d) if is_float else None
-    extremes(folded, low, high, known)
-    if known is not None:
-        low[known < len(folded)] = np.nan
-        high[known < len(folded)] = np.nan
+    n_observed = np.zeros(fold * d) if is_float else None
+    extremes(folded, low, high, n_observed)
+    if n_observed is not None:
+        low[n_observed < len(folded)] = np.nan
+        high[n_observed < len(folded)] = np.nan
     low, high = (
         np.concatenate([part.reshape(fold, d), cells[n_folded:]])
         for part in (low, high)
@@ -291,9 +291,9 @@ def least_and_most(cells):
     return low.min(axis=0), high.max(axis=0)
 
 
-@kernel(plain=FEW)
+@kernel(plain=PLAIN_CELLS)
 def join(a, b, parts_a, parts_b, out):
-    """Write what two codes of every row add up to: out[i] = parts_a[a] + parts_b[b].
+    """Write the sum for two codes of every row: out[i] = parts_a[a] + parts_b[b].
 
     a, b (n,) unsigned codes, parts by code, out (n,) unsigned.
     """
@@ -301,7 +301,7 @@ def join(a, b, parts_a, parts_b, out):
         out[i] = parts_a[a[i]] + parts_b[b[i]]
 
 
-@kernel(plain=FEW)
+@kernel(plain=PLAIN_CELLS)
 def transpose(values, look_up, target, out):
     """Store row-major codes by column: values (n, b) -> rows target (b,) of out (d, n).
 
@@ -322,7 +322,7 @@ def transpose(values, look_up, target, out):
 
 
 _ROWS = 64
-# Products of so few posteriors do not underflow while each is above the least.
+# Products of this many posteriors do not underflow if each is above the least.
 _MAX_FACTORS = 16
 _MIN_FACTOR = 1e-18
 

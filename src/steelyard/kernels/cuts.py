@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from steelyard.kernels.compiling import FEW, MANY, kernel
+from steelyard.kernels.compiling import NUMPY_CELLS, PLAIN_CELLS, kernel
 
 _LOG2 = math.log(2.0)
 _UNITS_PER_BIT = 2.0**57
@@ -17,7 +17,7 @@ _UNITS_PER_BIT = 2.0**57
 _COUNTED_EDGES = 256
 
 
-@kernel(plain=MANY)
+@kernel(plain=NUMPY_CELLS)
 def split_columns(block, out):
     """Copy the columns of a row-major block (n, d) to the rows of out (d, n)."""
     # Row by row, with d streams of writes: 8.5 ms for 1e6 x 8 out of 1e6 x 20, against
@@ -32,7 +32,7 @@ def _(block, out):
     out[:] = block.T
 
 
-@kernel(plain=MANY)
+@kernel(plain=NUMPY_CELLS)
 def bin_codes(values, edges, out, first):
     """Write ``first`` plus the number of edges below each value; 0 where it is NaN.
 
@@ -67,7 +67,7 @@ def _(values, edges, out, first):
     out[:] = np.where(values == values, first + np.searchsorted(edges, values), 0)
 
 
-@kernel(plain=FEW, inline="always")
+@kernel(plain=PLAIN_CELLS, inline="always")
 def midpoint(low, high):
     """Return a cut between two numbers: at least ``low``, and below ``high``.
 
@@ -183,7 +183,7 @@ def _best_cut(values, labels, weights, start, stop, counts, total, table, scale,
 @_best_cut.in_numpy
 def _(values, labels, weights, start, stop, counts, total, table, scale, left):
     if weights.dtype.kind == "f":  # NumPy's logarithms are not those of libm
-        if values.size > FEW:
+        if values.size > PLAIN_CELLS:
             raise TypeError
         return _best_cut.py_func(
             values, labels, weights, start, stop, counts, total, table, scale, left
@@ -272,7 +272,7 @@ def _kononenko_accepts(counts, left, right, sizes, n_cuts):
     return before - after > 1e-13 * math.lgamma(total + k)
 
 
-@kernel(plain=MANY)
+@kernel(plain=NUMPY_CELLS)
 def mdl_cuts(
     values,
     labels,
@@ -295,8 +295,8 @@ def mdl_cuts(
     every, left, right = counts[0], counts[1], counts[2]
     n_found = 0
 
-    # Ranges still to be looked at. The shorter part of a cut range is taken first, so
-    # that at most log2(n) wait at any time.
+    # Ranges that remain. The shorter part of a cut range is taken first, so that at
+    # most log2(n) wait at any time.
     ranges[0, 0] = 0
     ranges[0, 1] = values.size
     waiting = 1

@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from steelyard.kernels.compiling import FEW, MANY, kernel
+from steelyard.kernels.compiling import NUMPY_CELLS, PLAIN_CELLS, kernel
 from steelyard.kernels.losses import deviance, odds_loss, posterior, scores_loss
 from steelyard.kernels.scoring import _exp, add_row, gather_row
 
@@ -24,7 +24,7 @@ ROWS = 64
 _TINY = 1e-6
 
 
-@kernel(plain=FEW, error_model="numpy")
+@kernel(plain=PLAIN_CELLS, error_model="numpy")
 def evaluate_two(values, starts, table, odds, y, weights, kind, a, slope, counts):
     """Loss of two classes: table (V,), odds (n,) -> slope (n,), counts (V,) +=.
 
@@ -122,7 +122,7 @@ def _scatter_three(row, starts, s, counts):
         h[2] += z
 
 
-@kernel(plain=FEW, error_model="numpy")
+@kernel(plain=PLAIN_CELLS, error_model="numpy")
 def evaluate_many(
     values, starts, table, scores, y, weights, kind, a, counts, work, lanes
 ):
@@ -144,7 +144,7 @@ def evaluate_many(
             else:
                 gather_row(values[i], starts, table, scores[i], n_classes)
         if kind is None:
-            # Exponentials of all rows in a loop of their own, which is vectorised.
+            # Exponentials of all rows in a separate loop, which is vectorised.
             at = 0
             for i in range(lo, hi):
                 s = scores[i]
@@ -274,7 +274,7 @@ def evaluate_mixture_two(
     return total, d_alpha
 
 
-@kernel(plain=MANY)
+@kernel(plain=NUMPY_CELLS)
 def scatter(values, starts, gradient, counts):
     """Add rows to the tables of their codes: gradient (n, C), counts (V, C) +=."""
     for i in range(values.shape[0]):
@@ -309,7 +309,7 @@ def _add_sparse(starts, columns, entries, i, values, out):
             out[c] += entry * row[c]
 
 
-@kernel(plain=MANY)
+@kernel(plain=NUMPY_CELLS)
 def weigh_table(owners, weights, values, starts, columns, entries, effects, out):
     """Weigh values (V, K) by attribute, and add effects: out (V, K), zero at the start.
 
@@ -330,7 +330,7 @@ def _(owners, weights, values, starts, columns, entries, effects, out):
     out += weights[owners] * values
 
 
-@kernel(plain=MANY)
+@kernel(plain=NUMPY_CELLS)
 def collect_table(owners, values, starts, columns, entries, counts, by_feature, out):
     """Transpose of ``weigh_table``: counts (V, K) to by_feature (d, K) and out (m, K).
 
@@ -359,7 +359,7 @@ def _add_products(starts, columns, entries, values, out):
 # ---------------------------------------------------------------- steps within bounds
 
 
-@kernel(plain=FEW)
+@kernel(plain=PLAIN_CELLS)
 def descend(matrix, low, high, d, slope, sweeps):
     """Minimise in each coordinate in turn; d (p,) and slope (p,) = g + H d in place.
 

@@ -1,4 +1,4 @@
-"""Hash tables: how often rows occur, about, and cells that numbers fall into.
+"""Hash tables: approximate counts of equal rows, and cells for numbers.
 
 A cell is a prefix of the bits of its numbers. The bits of a float64, flipped so that
 they sort like the number, are its key; a cell is all keys with the same bits above
@@ -13,7 +13,7 @@ import numpy as np
 
 from steelyard.kernels.compiling import kernel
 
-# Rows between two columns: the hashes of so many stay in the first-level cache.
+# Rows at a time: their hashes stay in the first-level cache.
 _ROWS = 1024
 
 _SIGN = np.uint64(1 << 63)
@@ -50,7 +50,7 @@ def add_to_sketch(keys, sketch):
 
 @kernel
 def most_in_sketch(keys, sketch):
-    """Return how often each key was counted at most: (n,) float64."""
+    """Return an upper bound of each key's count: (n,) float64."""
     mask = np.uint64(sketch.shape[1] - 1)
     out = np.empty(keys.size)
     for i in range(keys.size):

@@ -1,4 +1,4 @@
-"""Models made for one query at a time, from the training rows near it.
+"""Models made for one query at a time, from its nearest training rows.
 
 Training codes lie column by column, ``columns (d, n)``: comparing a query with one
 column is then a loop over neighbouring bytes, which the compiler vectorises. No array
@@ -26,7 +26,7 @@ _TINY = np.finfo(np.float64).tiny
 # Log-density of a number in a class without a neighbour: Weka's least probability.
 _ABSENT = math.log(1e-75)
 
-# No number is farther away, in ranges of its column: squares stay finite.
+# Largest distance, in ranges of a column: squares stay finite.
 MAX_DISTANCE = 1e100
 
 _LINEAR, _EPANECHNIKOV, _TRICUBE, _INVERSE, _GAUSS, _CONSTANT = range(6)
@@ -34,7 +34,7 @@ _LINEAR, _EPANECHNIKOV, _TRICUBE, _INVERSE, _GAUSS, _CONSTANT = range(6)
 
 @kernel
 def _count_matches(query, columns, matches):
-    """Count equal known cells of a query and every row: matches (n,) uint16."""
+    """Count equal observed cells of a query and every row: matches (n,) uint16."""
     d, n = columns.shape
     for i in range(n):
         matches[i] = 0
@@ -62,7 +62,7 @@ def match_scores(queries, rows, smoothing, scores):
     mass = np.empty(n)
     total = np.empty(n_classes)
     hit = np.empty(n_classes)
-    known = np.empty(n_classes)
+    observed = np.empty(n_classes)
     some_missing = np.zeros(d, dtype=np.bool_)
     for j in range(d):
         some_missing[j] = (columns[j] == 0).any()
@@ -86,15 +86,15 @@ def match_scores(queries, rows, smoothing, scores):
                     hit[y[i]] += mass[i]
             if some_missing[j]:
                 # Added up, not taken away from the total: that would leave rounding
-                # where nothing is known.
-                known[:] = 0.0
+                # where nothing is observed.
+                observed[:] = 0.0
                 for i in range(n):
                     if column[i] != 0:
-                        known[y[i]] += mass[i]
+                        observed[y[i]] += mass[i]
             else:
-                known[:] = total
-            told = scores[q, min(j, last)]
-            _add_log_share(hit, known, added[j], sizes[j], exponents[j], told)
+                observed[:] = total
+            into = scores[q, min(j, last)]
+            _add_log_share(hit, observed, added[j], sizes[j], exponents[j], into)
 
 
 @kernel
@@ -103,16 +103,16 @@ def pair_scores(queries, counts, smoothing, scores):
 
     A row that counts one plus its matches counts once for itself and once for each
     shared cell, so that all sums over rows are sums of pair counts: offsets (d,), pairs
-    (V, V, K), known_pairs (d, V, K) the same added up over the known values of the
-    first column, singles (V, K), known_singles (d, K), class_mass (K,).
+    (V, V, K), observed_pairs (d, V, K) the same added up over the observed values of
+    the first column, singles (V, K), observed_singles (d, K), class_mass (K,).
     """
-    offsets, pairs, known_pairs, singles, known_singles, class_mass = counts
+    offsets, pairs, observed_pairs, singles, observed_singles, class_mass = counts
     base, added, sizes, exponents, prior_added = smoothing
     m, d = queries.shape
     last, n_classes = scores.shape[1] - 1, scores.shape[2]
     total = np.empty(n_classes)
     hit = np.empty(n_classes)
-    known = np.empty(n_classes)
+    observed = np.empty(n_classes)
     for q in range(m):
         query = queries[q]
         total[:] = class_mass
@@ -125,22 +125,22 @@ def pair_scores(queries, counts, smoothing, scores):
                 continue
             row = offsets[j] + query[j]
             hit[:] = singles[row]
-            known[:] = known_singles[j]
+            observed[:] = observed_singles[j]
             for k in range(d):
                 if query[k] != 0:
                     other = offsets[k] + query[k]
                     for c in range(n_classes):
                         hit[c] += pairs[row, other, c]
-                        known[c] += known_pairs[j, other, c]
-            told = scores[q, min(j, last)]
-            _add_log_share(hit, known, added[j], sizes[j], exponents[j], told)
+                        observed[c] += observed_pairs[j, other, c]
+            into = scores[q, min(j, last)]
+            _add_log_share(hit, observed, added[j], sizes[j], exponents[j], into)
 
 
 @kernel
-def _add_log_share(hit, known, added, size, exponent, scores):
+def _add_log_share(hit, observed, added, size, exponent, scores):
     """Add the smoothed log-probability of a value to the scores (K,)."""
     for c in range(scores.shape[0]):
-        p = (hit[c] + added) / (known[c] + size * added)
+        p = (hit[c] + added) / (observed[c] + size * added)
         scores[c] += exponent * math.log(max(p, _TINY))
 
 
@@ -176,7 +176,7 @@ def _kernel(kind, s):
 
 @kernel
 def _difference(x, t):
-    """Difference of two numbers on [0, 1]; a missing one is as far as it can be."""
+    """Difference of two numbers on [0, 1]; a missing one has the largest."""
     if x != x and t != t:
         return 1.0
     if x != x:
@@ -260,7 +260,7 @@ def local_scores(query_cells, rows, row_numbers, k, kind, smoothing, floors, sco
     mass = np.empty(n)
     total = np.empty(n_classes)
     hit = np.empty(n_classes)
-    known = np.empty(n_classes)
+    observed = np.empty(n_classes)
     counts = np.empty(d + 1, dtype=np.int64)
     for q in range(m):
         query = queries[q]
@@ -277,50 +277,50 @@ def local_scores(query_cells, rows, row_numbers, k, kind, smoothing, floors, sco
                 continue
             column = columns[j]
             hit[:] = 0.0
-            known[:] = 0.0
+            observed[:] = 0.0
             for r in range(n_kept):
                 code = column[kept[r]]
                 if code != 0:
-                    known[y[kept[r]]] += mass[r]
+                    observed[y[kept[r]]] += mass[r]
                     if code == value:
                         hit[y[kept[r]]] += mass[r]
-            told = scores[q, min(j, last)]
-            _add_log_share(hit, known, added[j], sizes[j], exponents[j], told)
+            into = scores[q, min(j, last)]
+            _add_log_share(hit, observed, added[j], sizes[j], exponents[j], into)
         for j in range(g):
             x = query_numbers[q, j]
             if x == x:
                 rows, masses = kept[:n_kept], mass[:n_kept]
-                found = (y, rows, masses, total)
-                told = scores[q, min(d + j, last)]
-                _local_density(x, numbers[j], found, floors[j], told)
+                of_nearest = (y, rows, masses, total)
+                into = scores[q, min(d + j, last)]
+                _local_density(x, numbers[j], of_nearest, floors[j], into)
 
 
 @kernel
-def _local_density(x, column, found, floor, scores):
+def _local_density(x, column, of_nearest, floor, scores):
     """Add the log-density of x under each class of the kept rows.
 
-    A class without a known cell takes the mean and variance of all kept rows. A class
-    without a kept row is at most as likely as any other.
+    A class without an observed cell takes the mean and variance of all kept rows. A
+    class without a kept row is at most as likely as any other.
     """
-    y, kept, mass, total = found
+    y, kept, mass, total = of_nearest
     n_classes = scores.shape[0]
-    known, mean = np.zeros(n_classes), np.zeros(n_classes)
+    observed, mean = np.zeros(n_classes), np.zeros(n_classes)
     square = np.zeros(n_classes)
-    all_known = 0.0
+    all_observed = 0.0
     all_mean = 0.0
     for r in range(kept.size):
         t = column[kept[r]]
         if t == t:
             c = y[kept[r]]
-            known[c] += mass[r]
+            observed[c] += mass[r]
             mean[c] += mass[r] * t
-            all_known += mass[r]
+            all_observed += mass[r]
             all_mean += mass[r] * t
-    if all_known <= 0.0:
+    if all_observed <= 0.0:
         return
-    all_mean /= all_known
+    all_mean /= all_observed
     for c in range(n_classes):
-        mean[c] = mean[c] / known[c] if known[c] > 0.0 else all_mean
+        mean[c] = mean[c] / observed[c] if observed[c] > 0.0 else all_mean
     all_square = 0.0
     for r in range(kept.size):
         t = column[kept[r]]
@@ -331,8 +331,10 @@ def _local_density(x, column, found, floor, scores):
     lowest = _ABSENT
     for c in range(n_classes):
         if total[c] > 0.0:
-            own = known[c] > 0.0
-            variance = square[c] / known[c] if own else all_square / all_known
+            has_rows = observed[c] > 0.0
+            variance = (
+                square[c] / observed[c] if has_rows else all_square / all_observed
+            )
             variance = max(variance, floor)
             step = min(abs(x - mean[c]) / math.sqrt(variance), MAX_DISTANCE)
             added = 0.5 * (math.log(2.0 * math.pi * variance) + step * step)

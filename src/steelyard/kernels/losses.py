@@ -1,4 +1,4 @@
-"""Compiled losses: the one place where a loss has its compiled form.
+"""Compiled losses.
 
 A compiled loss is a number below, a branch of ``odds_loss`` for two classes, and a
 branch of ``scores_loss`` for more; the deviance, whose exponentials and logarithms are
@@ -79,8 +79,7 @@ def deviance(s, e, at, c_true, u, a, n_classes, total):
     for c in range(n_classes):
         exponentials += e[at + c]
     scale = 1.0 / exponentials
-    # What the other classes have, added up: keeps its digits where the true class has
-    # nearly everything.
+    # The sum of the other classes keeps its digits if the true class has nearly all.
     others = 0.0
     for c in range(n_classes):
         e[at + c] *= scale

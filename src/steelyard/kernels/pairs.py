@@ -1,4 +1,4 @@
-"""Codes of several columns: joined in one, joint frequencies, what a model leaves over.
+"""Codes of several columns: joint codes, joint frequencies, scores of interactions.
 
 The residual and the curvature of a row travel as one complex number, its real and its
 imaginary part: they are always added to the same cell, which takes one step so.
@@ -10,13 +10,13 @@ import math
 
 import numpy as np
 
-from steelyard.kernels.compiling import MANY, kernel
+from steelyard.kernels.compiling import NUMPY_CELLS, kernel
 
 TABLES = 4
-"""How many tables are best filled at a time: rows of equal codes wait less."""
+"""Tables that are filled at a time: additions to the same cell wait less."""
 
 
-@kernel(plain=MANY)
+@kernel(plain=NUMPY_CELLS)
 def pack(values, parts, groups, out):
     """Join small codes: out[i, groups[j]] += parts[j, values[i, j]].
 
@@ -36,7 +36,7 @@ def _(values, parts, groups, out):
         out[:, group] += parts[j][values[:, j]]
 
 
-@kernel(plain=MANY)
+@kernel(plain=NUMPY_CELLS)
 def expand(members, table, out):
     """Add rows of attributes to those of joint codes: table (V, C), out (V', C) +=.
 
@@ -47,65 +47,65 @@ def expand(members, table, out):
     joint = out.reshape(-1)
     for a in range(len(members)):
         first, size, stride = members[a, 0], members[a, 1], members[a, 2]
-        own = table[first : first + size].reshape(-1)
+        plain = table[first : first + size].reshape(-1)
         at = members[a, 3] * width
         for _ in range(members[a, 4]):
             if stride == 1:
-                part = joint[at : at + len(own)]
-                for e in range(len(own)):
-                    part[e] += own[e]
-                at += len(own)
+                block = joint[at : at + len(plain)]
+                for e in range(len(plain)):
+                    block[e] += plain[e]
+                at += len(plain)
                 continue
             for v in range(size):
-                part = joint[at : at + stride * width]
+                block = joint[at : at + stride * width]
                 for c in range(width):
-                    x = own[v * width + c]
+                    x = plain[v * width + c]
                     for s in range(stride):
-                        part[s * width + c] += x
+                        block[s * width + c] += x
                 at += stride * width
 
 
 @expand.in_numpy
 def _(members, table, out):
     for first, size, stride, start, repeats in members.tolist():
-        part = out[start : start + repeats * size * stride]
-        part = part.reshape(repeats, size, stride, -1)
-        part += table[first : first + size, None]
+        block = out[start : start + repeats * size * stride]
+        block = block.reshape(repeats, size, stride, -1)
+        block += table[first : first + size, None]
 
 
-@kernel(plain=MANY)
+@kernel(plain=NUMPY_CELLS)
 def collapse(members, packed, out):
     """Transpose of ``expand``: packed (V', C), out (V, C) +=."""
     width = packed.shape[1]
     joint = packed.reshape(-1)
     for a in range(len(members)):
         first, size, stride = members[a, 0], members[a, 1], members[a, 2]
-        own = out[first : first + size].reshape(-1)
+        plain = out[first : first + size].reshape(-1)
         at = members[a, 3] * width
         for _ in range(members[a, 4]):
             if stride == 1:
-                part = joint[at : at + len(own)]
-                for e in range(len(own)):
-                    own[e] += part[e]
-                at += len(own)
+                block = joint[at : at + len(plain)]
+                for e in range(len(plain)):
+                    plain[e] += block[e]
+                at += len(plain)
                 continue
             for v in range(size):
-                part = joint[at : at + stride * width]
+                block = joint[at : at + stride * width]
                 for c in range(width):
-                    x = own[v * width + c]
+                    x = plain[v * width + c]
                     for s in range(stride):
-                        x += part[s * width + c]
-                    own[v * width + c] = x
+                        x += block[s * width + c]
+                    plain[v * width + c] = x
                 at += stride * width
 
 
 @collapse.in_numpy
 def _(members, packed, out):
     for first, size, stride, start, repeats in members.tolist():
-        part = packed[start : start + repeats * size * stride]
-        part = part.reshape(repeats, size, stride, -1)
+        block = packed[start : start + repeats * size * stride]
+        block = block.reshape(repeats, size, stride, -1)
         for r, s in np.ndindex(repeats, stride):
-            out[first : first + size] += part[r, :, s]
+            out[first : first + size] += block[r, :, s]
 
 
 @kernel
@@ -180,7 +180,7 @@ def information(table):
 
 @kernel
 def measure_pairs(first, others, weights, tables, out):
-    """Count one column with each of some others, and write what each table tells.
+    """Count one column with each of some others, and write information of each table.
 
     first (n,), others (g, n) unsigned, weights (n,) or None for ones, tables (t, A, B)
     room for some tables at a time, out (g, 3) mutual information and entropies. The

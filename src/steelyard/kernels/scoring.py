@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from steelyard.kernels.compiling import FEW, MANY, kernel
+from steelyard.kernels.compiling import NUMPY_CELLS, PLAIN_CELLS, kernel
 
 # Adding and subtracting 1.5 * 2**52 rounds a double to an integer and leaves that
 # integer in the low bits of the sum.
@@ -22,8 +22,8 @@ _LOWEST = -700.0
 _BUFFER = 256
 _ROOT_HALF = math.sqrt(0.5)
 
-# Far beyond anything a density can tell apart; its square still leaves room to add up
-# thousands of attributes without overflow.
+# Far beyond distances that matter to a density; squares of thousands of attributes add
+# up without overflow.
 _MAX_DISTANCE = 1e100
 
 
@@ -90,7 +90,7 @@ def add_row(row, starts, table, x):
     return x
 
 
-@kernel(plain=MANY)
+@kernel(plain=NUMPY_CELLS)
 def gather(values, starts, table, scores):
     """Score every row: add up one table row per cell."""
     for i in range(values.shape[0]):
@@ -109,7 +109,7 @@ def _gather(values, starts, table, scores):
         scores += table[rows[:, j]]
 
 
-@kernel(plain=MANY)
+@kernel(plain=NUMPY_CELLS)
 def gather_difference(values, starts, differences, odds):
     """Add up one number per cell: differences (V,) -> odds (n,), for two classes."""
     for i in range(values.shape[0]):
@@ -123,7 +123,7 @@ def _(values, starts, differences, odds):
     odds += total
 
 
-@kernel(plain=MANY)
+@kernel(plain=NUMPY_CELLS)
 def best(scores, order, out):
     """Position of the largest score of each row; of equal ones the first in order.
 
@@ -146,12 +146,12 @@ def _(scores, order, out):
     out[:] = order[scores[:, order].argmax(axis=1)]
 
 
-@kernel(plain=FEW)
+@kernel(plain=PLAIN_CELLS)
 def logistic(odds, proba):
     """Turn log-odds of the second class into probabilities: (n,) -> (n, 2)."""
     n = odds.shape[0]
-    # Exponentials of a few rows at a time, in a loop of their own: only that loop can
-    # be vectorised, and it is what takes the time.
+    # Exponentials of a few rows at a time, in a separate loop: only that loop can be
+    # vectorised, and it takes most of the time.
     buffer = np.empty(_BUFFER)
     for lo in range(0, n, _BUFFER):
         rows = min(_BUFFER, n - lo)
@@ -179,7 +179,7 @@ def logistic_of(odds, y, out):
             out[lo + r] = (1.0 if agrees else buffer[r]) / (1.0 + buffer[r])
 
 
-@kernel(plain=FEW)
+@kernel(plain=PLAIN_CELLS)
 def softmax(scores):
     """Turn scores (n, K) into posterior probabilities, in place."""
     n, n_classes = scores.shape
@@ -197,7 +197,7 @@ def softmax(scores):
             s[c] /= total
 
 
-@kernel(plain=FEW)
+@kernel(plain=PLAIN_CELLS)
 def log_softmax(scores):
     """Turn scores (n, K) into log posterior probabilities, in place."""
     n, n_classes = scores.shape
@@ -215,9 +215,9 @@ def log_softmax(scores):
             s[c] = (s[c] - top) - log_total
 
 
-@kernel(plain=FEW)
+@kernel(plain=PLAIN_CELLS)
 def add_densities(numbers, mean, scale, constant, scores):
-    """Add Gaussian log-densities of the known cells to the scores.
+    """Add Gaussian log-densities of the observed cells to the scores.
 
     numbers (n, g); mean, scale (one over the standard deviation) and constant (the log
     of the density at the mean), each (g, K).
@@ -255,7 +255,7 @@ def _log_interval(x, mean, scale, half_width, floor):
 
 @kernel
 def add_intervals(numbers, mean, scale, half_width, floor, scores):
-    """Add log-probabilities of an interval around each known cell to the scores.
+    """Add log-probabilities of an interval around each observed cell to the scores.
 
     numbers (n, g) already rounded to the grid; mean and scale (g, K); half_width (g,)
     half the grid's step; floor the smallest probability.
@@ -274,8 +274,8 @@ def add_intervals(numbers, mean, scale, half_width, floor, scores):
 
 
 @kernel(inline="always")
-def _tell(x, j, forms, out):
-    """Log-densities of a known number of attribute j in every class, out (K,).
+def _log_densities(x, j, forms, out):
+    """Log-densities of a number of attribute j in every class, out (K,).
 
     forms: mean, scale and constant (g, K) as in ``add_densities``; half_width (g,), 0
     for densities, half the grid's step for intervals; floor, their smallest
@@ -301,25 +301,25 @@ def _tell(x, j, forms, out):
             out[c] = max(out[c] - top, -depth)
 
 
-@kernel(plain=FEW)
+@kernel(plain=PLAIN_CELLS)
 def density_block(numbers, forms, out):
     """Log-densities of numbers (n, g) in every class, out (n, g, K); 0 where missing.
 
-    For ``forms`` see ``_tell``.
+    For ``forms`` see ``_log_densities``.
     """
     n, g = numbers.shape
     for i in range(n):
         for j in range(g):
             x = numbers[i, j]
             if x == x:
-                _tell(x, j, forms, out[i, j])
+                _log_densities(x, j, forms, out[i, j])
             else:
                 out[i, j] = 0.0
 
 
-@kernel(plain=FEW)
+@kernel(plain=PLAIN_CELLS)
 def add_weighted(numbers, forms, weight, scores):
-    """Add the log-densities of known cells times weights (g, K) to the scores."""
+    """Add the log-densities of observed cells times weights (g, K) to the scores."""
     n, g = numbers.shape
     n_classes = scores.shape[1]
     cell = np.empty(n_classes)
@@ -327,7 +327,7 @@ def add_weighted(numbers, forms, weight, scores):
         for j in range(g):
             x = numbers[i, j]
             if x == x:
-                _tell(x, j, forms, cell)
+                _log_densities(x, j, forms, cell)
                 for c in range(n_classes):
                     scores[i, c] += weight[j, c] * cell[c]
 

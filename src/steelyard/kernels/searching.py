@@ -1,4 +1,4 @@
-"""Search for attributes and their weights: scores of what is tried.
+"""Search for attributes and their weights: scores of candidates.
 
 Forward selection, what every candidate attribute would do to the likelihood: ``values
 (n, b)`` unsigned codes in either memory order, ``starts (b,)`` uint64 first rows of the
@@ -29,7 +29,7 @@ from steelyard.kernels.scoring import _exp
 # Rows whose posteriors stay in the nearest cache while all candidates read them.
 _ROWS = 512
 # A product of a few dozen probabilities costs one logarithm; more would gain nothing.
-# A cell takes 2 ns this way, and 7 ns with a logarithm of its own (two classes).
+# A cell takes 2 ns this way, and 7 ns with a logarithm each (two classes).
 _MAX_FACTORS = 64
 # Logarithm of the smallest product that is safely above the smallest float64.
 _MIN_LOG_PRODUCT = -690.0
@@ -141,7 +141,7 @@ def _sum_of_logs(factors, n, length):
 
 @kernel
 def held_out_terms(codes, start, group, table, own_class, y, terms):
-    """Look up what an attribute adds; only the own class has lost the row's count."""
+    """Look up an attribute's terms; only the true class has lost the row's count."""
     n, n_classes = terms.shape
     for i in range(n):
         row = start + np.int64(codes[i])
@@ -253,7 +253,7 @@ def look_up(columns, starts, group, differences, out):
 
 @kernel
 def right_by_vector(odds, base, y, u, right):
-    """Add the weight of the rows that each weight vector gets right to right (P,)."""
+    """Add the weight of the rows that each weight vector classifies rightly (P,)."""
     n_others, r, n_vectors = odds.shape
     for i in range(r):
         for p in range(n_vectors):

@@ -95,8 +95,8 @@ class DaskParts:
             wait(some)
             if any(future.status == "error" for future in some):
                 raise failure(some)
-            found = client.nbytes([future.key for future in some], summary=False)
-            size = max(1, min(size, _MAX_BYTES // max(1, *found.values())))
+            sizes = client.nbytes([future.key for future in some], summary=False)
+            size = max(1, min(size, _MAX_BYTES // max(1, *sizes.values())))
         group = delayed(work.grouped, pure=False)
         grouped = []
         for first in range(0, len(cells), size):

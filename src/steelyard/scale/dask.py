@@ -70,8 +70,8 @@ class _Predict(NamedTuple):
     def __call__(self, part: Any) -> NDArray[Any]:
         if not len(part):
             return self.nothing
-        found: NDArray[Any] = getattr(self.clf, self.method)(part)
-        return found
+        result: NDArray[Any] = getattr(self.clf, self.method)(part)
+        return result
 
 
 def _client() -> Any:
@@ -152,8 +152,8 @@ def _delayed(collection: Any) -> list[Any]:
         return []
     if isinstance(collection, Array) and collection.ndim == 2:
         collection = collection.rechunk({1: -1})
-    found = collection.to_delayed()
-    return list(found.ravel()) if isinstance(found, np.ndarray) else list(found)
+    result = collection.to_delayed()
+    return list(result.ravel()) if isinstance(result, np.ndarray) else list(result)
 
 
 def _checked(X: Any, y: Any, sample_weight: Any) -> _Collections:

@@ -146,9 +146,9 @@ def grouped(first: int, *columns: Sequence[Any]) -> list[Partition]:
     """
     some = [column or [None] * len(columns[0]) for column in columns]
     numbered = enumerate(zip(*some, strict=True), first)
-    found = [Partition._make((*own, number)) for number, own in numbered]
+    partitions = [Partition._make((*cells, number)) for number, cells in numbered]
     out: list[Partition] = []
-    for _, run in groupby(found, _types):
+    for _, run in groupby(partitions, _types):
         parts = list(run)
         values = zip(*(part[:3] for part in parts), strict=True)
         if len(parts) == 1 or sum(len(p.cells) for p in parts) > _FEW_ROWS * len(parts):
@@ -201,10 +201,13 @@ def encode(
 
     Partitions are encoded side by side, passes over them run in all threads.
     """
-    found = [read(part, roles) for part in group]
-    n_rows, has_weights = sum(r.n_rows for r in found), found[0].weights is not None
+    taken = [read(part, roles) for part in group]
+    n_rows, has_weights = (
+        sum(r.n_rows for r in taken),
+        taken[0].weights is not None,
+    )
     store = coding.store(MEMORY, n_rows, has_weights)
-    for part, rows in zip(group, found, strict=True):
+    for part, rows in zip(group, taken, strict=True):
         if is_empty(rows):
             store.leave_out(rows.n_rows)
         else:
@@ -250,15 +253,15 @@ def n_kept(group: Group, roles: Roles) -> int:
 
 def take_cells(group: Group, picked: Ints, roles: Roles) -> list[Any]:
     """Return some rows of partitions as they are, by position among those kept."""
-    found, first = [], 0
+    taken, first = [], 0
     for part in group:
         rows = read(part, roles)
         kept = _kept(rows)
         some = picked[(picked >= first) & (picked < first + len(kept))]
         if len(some):
-            found.append(_taken(rows.cells, kept[some - first]))
+            taken.append(_taken(rows.cells, kept[some - first]))
         first += len(kept)
-    return found
+    return taken
 
 
 rows_of = attrgetter("codes", "labels", "sample_weight")

@@ -113,11 +113,11 @@ class SparkParts:
         with _computing():
             made = self._mapped(function, given).collect()
         rows = sorted(made, key=lambda row: row.k)
-        found = [pickle.loads(row.held) for row in rows]
-        for error in found:
+        result = [pickle.loads(row.held) for row in rows]
+        for error in result:
             if isinstance(error, TableError):
                 raise error
-        return found
+        return result
 
     def sum(self, function: Callable[..., Any], together: bool = False) -> Any:
         """Return the sum of a function of each, in order; None of no partitions."""
@@ -168,9 +168,9 @@ def _computing() -> Iterator[None]:
     except PySparkException as error:
         lines = str(error).partition("JVM stacktrace")[0].strip().splitlines()
         in_python = any(line.startswith("Traceback") for line in lines)
-        said = lines[-1 if in_python else 0] if lines else type(error).__name__
+        cause = lines[-1 if in_python else 0] if lines else type(error).__name__
         raise TableError(
-            f"Spark could not compute the frame: {said.strip()[:500]} Does df.count() "
+            f"Spark could not compute the frame: {cause.strip()[:500]} Does df.count() "
             "compute it? The error above this one has all that Spark says."
         ) from error
 
@@ -249,10 +249,10 @@ def _partitions(frame: Any, kept: list[Any]) -> SparkParts:
 
         context = TaskContext.get()
         k = 0 if context is None else context.partitionId()
-        found = list(batches)
+        result = list(batches)
         cells = pd.DataFrame(columns=names)
-        if found:
-            cells = pa.Table.from_batches(found).rename_columns(names).to_pandas()
+        if result:
+            cells = pa.Table.from_batches(result).rename_columns(names).to_pandas()
         yield k, [work.Partition(cells, None, None, k)]
 
     # By position: mapInArrow would read a name with a dot as that of a nested column.
@@ -330,8 +330,8 @@ def scored(
     score.__annotations__ = {}
     udf = pandas_udf(score, f"c {label}, p array<double>")
     cells = struct(*[col(quoted(name)) for name in names])
-    found = frame.withColumn("__steelyard", udf(cells))
-    found = found.withColumn(prediction, col("__steelyard.c"))
+    result = frame.withColumn("__steelyard", udf(cells))
+    result = result.withColumn(prediction, col("__steelyard.c"))
     if probability is not None:
-        found = found.withColumn(probability, col("__steelyard.p"))
-    return found.drop("__steelyard")
+        result = result.withColumn(probability, col("__steelyard.p"))
+    return result.drop("__steelyard")

@@ -82,8 +82,10 @@ class SpreadColumns:
         parts = self.partitions()
         sizes = parts.each(partial(work.n_kept, roles=self.roles))
         picked = by_partition(rows, sizes)
-        found = parts.each(partial(work.take_cells, roles=self.roles), picked)
-        return as_table(work.concatenated([cells for some in found for cells in some]))
+        results = parts.each(partial(work.take_cells, roles=self.roles), picked)
+        return as_table(
+            work.concatenated([cells for some in results for cells in some])
+        )
 
 
 def refuse_all_rows(recipe: Recipe, owner: object, frame: str) -> None:
@@ -118,8 +120,8 @@ def spread_training(
     if again is not None:
         summary.refine(raw.then(work.read_again, roles, again).tree_sum())
     coding = Coding.of(summary, preparation)
-    own = Preparation(preparation.encoding, preparation.estimation)
-    there = replace(coding, encoder=copy(coding.encoder), preparation=own)
+    of_workers = Preparation(preparation.encoding, preparation.estimation)
+    there = replace(coding, encoder=copy(coding.encoder), preparation=of_workers)
     coding.encoder.n_jobs = preparation.n_jobs
     shared = raw.shared(there)
     if needed == "counts":
@@ -185,9 +187,9 @@ class SpreadPlace(RowPlace):
     def take(self, training: TrainingSet, rows: Ints) -> TrainingSet:
         """Return some rows in memory, in the order of the table."""
         given = by_partition(rows, self.sizes)
-        found = [part for part in self.parts.each(work.take_rows, given) if part]
+        results = [part for part in self.parts.each(work.take_rows, given) if part]
         store = self._store(training, MEMORY, len(rows))
-        for part in found:
+        for part in results:
             store.append(*part)
         return self._stored(replace(training, table=None), store)
 

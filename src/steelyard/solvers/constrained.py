@@ -217,10 +217,10 @@ class SpectralGradient(Solver):
         metric = None if box.is_open.any() else objective.units(start, box)
         if isinstance(metric, Metric):
             with one_blas_thread():
-                found = self._minimize(objective, box.clip(start), box, metric)
-            if found.status != "stalled":
-                return found
-            start = found.weights
+                result = self._minimize(objective, box.clip(start), box, metric)
+            if result.status != "stalled":
+                return result
+            start = result.weights
         return LBFGS(self.tol, self.max_iter).minimize(objective, start, box)
 
     def _minimize(
@@ -236,11 +236,11 @@ class SpectralGradient(Solver):
             if slope >= -_CAUTION * self.tol * abs(value):
                 status = "converged"
                 break
-            found = search_step(objective, x, step, slope, value, max(values))
-            if found is None:
+            result = search_step(objective, x, step, slope, value, max(values))
+            if result is None:
                 end = "stalled"
                 break
-            t, new_value, new_gradient = found
+            t, new_value, new_gradient = result
             bend = t * float(step @ (new_gradient - gradient))
             length = _LONGEST
             if bend > 0.0:
@@ -352,17 +352,17 @@ class _Stage:
             if -slope <= tol * abs(value) and (curved.n_pairs or slope >= 0.0):
                 status = "converged"
                 break
-            found = None
+            result = None
             if slope < 0.0:
-                found = search_step(self._evaluate, y, step, slope, value, value)
-            if found is None:
+                result = search_step(self._evaluate, y, step, slope, value, value)
+            if result is None:
                 # As far as rounding lets it, unless an old matrix is to blame.
                 if not curved.n_pairs:
                     status = "converged"
                     break
                 curved = InverseHessian(len(y), curved.scale)
                 continue
-            t, value, new_gradient = found
+            t, value, new_gradient = result
             curved.learn(t * step, new_gradient - gradient)
             y, gradient = y + t * step, new_gradient
         return Solution(self._weights(y), value, status, len(records), records)

@@ -117,12 +117,12 @@ class LBFGS(Solver):
             if curved.n_pairs and left <= self.tol * max(value, 1e-300):
                 status = "converged"
                 break
-            found = search_step(function, y, step, slope, value, value)
-            if found is None:
+            step_taken = search_step(function, y, step, slope, value, value)
+            if step_taken is None:
                 # Where no step goes down, that is as far as rounding lets it.
                 status = "converged"
                 break
-            t, value, new_gradient = found
+            t, value, new_gradient = step_taken
             curved.learn(t * step, new_gradient - gradient)
             y, gradient = y + t * step, new_gradient
             note_iteration(records, objective, value, last["plain"], t)
@@ -178,14 +178,14 @@ class InverseHessian:
         if product <= 1e-12 * np.sqrt(float(step @ step) * square):
             return
         if self.n_pairs < _CORRECTIONS:
-            own, self.n_pairs = self.n_pairs, self.n_pairs + 1
+            slot, self.n_pairs = self.n_pairs, self.n_pairs + 1
         else:
-            own, self._places = int(self._places[0]), self._places[1:]
+            slot, self._places = int(self._places[0]), self._places[1:]
             for matrix in (self._inverse, self._bends):
                 matrix[:-1, :-1] = matrix[1:, 1:].copy()
             self._curved[:-1] = self._curved[1:].copy()
-        self._places = places = np.append(self._places, own)
-        self._psi[own, 0], self._psi[own, 1] = step, bend
+        self._places = places = np.append(self._places, slot)
+        self._psi[slot, 0], self._psi[slot, 1] = step, bend
         n, self.scale = self.n_pairs, product / square
         with_bend = (self._known @ bend).reshape(n, 2)
         if asked is not None:

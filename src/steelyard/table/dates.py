@@ -57,22 +57,24 @@ def dates_in(attributes: Iterable[Any]) -> dict[str, str]:
     >>> dates_in([days, month, weekday])
     {'when': 'when', 'when.month': 'when', 'when.weekday': 'when'}
     """
-    by_name = {str(own.name): own for own in attributes if not own.sides}
+    by_name = {
+        str(feature.name): feature for feature in attributes if not feature.sides
+    }
 
     def is_part(name: str, part: str) -> bool:
-        own, values = by_name.get(f"{name}.{part}"), PARTS[part]
-        if own is None or own.cells == "text":
+        feature, values = by_name.get(f"{name}.{part}"), PARTS[part]
+        if feature is None or feature.cells == "text":
             return False
         return values is None or (
-            own.kind == "categorical" and {*own.values} <= {*values}
+            feature.kind == "categorical" and {*feature.values} <= {*values}
         )
 
-    found: dict[str, str] = {}
+    sources: dict[str, str] = {}
     for name in by_name:
         if is_part(name, "month") and is_part(name, "weekday"):
             parts = (f"{name}.{part}" for part in PARTS if is_part(name, part))
-            found |= dict.fromkeys((name, *parts), name)
-    return found
+            sources |= dict.fromkeys((name, *parts), name)
+    return sources
 
 
 def as_moments(series: Any) -> NDArray[Any] | None:

@@ -129,9 +129,9 @@ def joined_labels(
         shown = listed(map(repr, others), 4)
         joined = f"labels that differ from others by blanks only: {shown}"
         if is_said:
-            said = f"y has {joined}. They are taken as one class each; strip "
-            said += "the blanks (`y.str.strip()`) to compare with them."
-            warn_user(said, UserWarning)
+            text = f"y has {joined}. They are taken as one class each; strip "
+            text += "the blanks (`y.str.strip()`) to compare with them."
+            warn_user(text, UserWarning)
     return _as_classes(classes, values, column), codes[factor.indices], joined
 
 

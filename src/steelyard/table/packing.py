@@ -102,7 +102,7 @@ class Packing:
     def share(self, codes: NDArray[Any], features: Any) -> NDArray[np.uint8]:
         """Say what codes of an attribute, or rows of some, add to their joint codes."""
         by_row = self.lows, self.sizes - 1, self.strides
-        low, most, stride = (own[features, None] for own in by_row)
+        low, most, stride = (row[features, None] for row in by_row)
         digits = np.minimum(np.maximum(codes - low, 0), most)
         return (digits * stride).astype(np.uint8)
 

@@ -219,9 +219,11 @@ class _Removal:
         constant = (self.added[feature] * self.factor[rows])[:, None]
         top = self.known[first + codes.astype(np.int64)]
         bottom = np.tile(self.totals[feature], (len(codes), 1))
-        every = np.arange(len(codes))
+        rows_here = np.arange(len(codes))
         for part in (top, bottom):
-            part[every, y] = np.maximum(part[every, y] - self.removed[rows], 0.0)
+            part[rows_here, y] = np.maximum(
+                part[rows_here, y] - self.removed[rows], 0.0
+            )
         out = _log_ratio(top, bottom, constant, int(self.schema.n_values[feature]))
         out[codes == 0] = 0.0
         return out

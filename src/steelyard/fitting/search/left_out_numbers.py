@@ -48,20 +48,20 @@ class LeftOutNumbers:
     ) -> LeftOutNumbers:
         """Make ready to leave out rows, each of which takes out some weight."""
         features = [counts.schema.features[j] for j in counts.schema.gaussian]
-        own, asked = counts.moments, training.estimation
-        overall = own.pooled()
+        moments, asked = counts.moments, training.estimation
+        overall = moments.pooled()
         return cls(
-            features, own, overall, removed, asked.variance_floor, asked.unbiased
+            features, moments, overall, removed, asked.variance_floor, asked.unbiased
         )
 
     def terms(self, g: int, numbers: Floats, y: Labels, rows: slice) -> Floats:
         """Log-densities of some numbers of an attribute under each class, (rows, K)."""
-        every, removed = np.arange(len(numbers)), self.removed[rows]
-        own = every, y
+        all_rows, removed = np.arange(len(numbers)), self.removed[rows]
+        true_class = all_rows, y
         moments = self.moments.map(lambda part: np.tile(part[g], (len(numbers), 1)))
-        left = _without(moments.map(itemgetter(own)), numbers, removed)
-        moments.weight[own], moments.mean[own] = left.weight, left.mean
-        moments.squares[own] = left.squares
+        left = _without(moments.map(itemgetter(true_class)), numbers, removed)
+        moments.weight[true_class], moments.mean[true_class] = left.weight, left.mean
+        moments.squares[true_class] = left.squares
         overall = _without(self.overall.map(itemgetter(g)), numbers, removed)
         overall = overall.map(itemgetter(np.s_[:, None]))
         feature = self.features[g : g + 1]
@@ -80,9 +80,9 @@ def densities_by_group(
     """Log-densities of numbers (n,) by the table of each one's group, shape (n, K)."""
     out = np.empty((len(numbers), tables[0].mean.shape[1]))
     for f in np.unique(group).tolist():
-        own = np.flatnonzero(group == f)
-        for part, terms in tables[f].log_densities(numbers[own, None]):
-            out[own[part]] = terms[:, 0]
+        of_fold = np.flatnonzero(group == f)
+        for part, terms in tables[f].log_densities(numbers[of_fold, None]):
+            out[of_fold[part]] = terms[:, 0]
     return out
 
 

@@ -122,9 +122,9 @@ def gather_pairs(
     """
     tab, width = cuda.shared.array(0, float64), base.size
     c, mine = cuda.blockIdx.x % width, np.uint32(cuda.threadIdx.x % copies)
-    own, out = table[c], scores[c]
-    for p in range(cuda.threadIdx.x, own.size * copies, cuda.blockDim.x):
-        tab[p] = own[p // copies]
+    of_class, out = table[c], scores[c]
+    for p in range(cuda.threadIdx.x, of_class.size * copies, cuda.blockDim.x):
+        tab[p] = of_class[p // copies]
     cuda.syncthreads()
     start = (cuda.blockIdx.x // width) * cuda.blockDim.x + cuda.threadIdx.x
     for k in range(start, n_words, (cuda.gridDim.x // width) * cuda.blockDim.x):
@@ -151,7 +151,7 @@ _FLOOR = 1e-75
 
 @cuda.jit
 def moments(numbers, labels, weights, n, out):
-    """Weight, mean and squared deviations of known cells: out (blocks, 3, g, K).
+    """Weight, mean and squared deviations of observed cells: out (blocks, 3, g, K).
 
     Each thread goes as ``kernels.counting.moments`` does; threads are merged in pairs.
     """
@@ -202,7 +202,7 @@ def _merge(shared, a, b):
 
 @cuda.jit(device=True)
 def _density(x, j, c, parameters, kinds):
-    """Return what a number says of one class, apart from the others."""
+    """Return the log-density of a number in one class, not relative to others."""
     m, s = parameters[0, j, c], parameters[1, j, c]
     half_width, limit = kinds[0, j], kinds[2, j]
     if limit > 0.0:
@@ -217,8 +217,8 @@ def _density(x, j, c, parameters, kinds):
 
 
 @cuda.jit(device=True)
-def _tell(x, j, c, parameters, kinds):
-    """Return what a known number of attribute j says of class c."""
+def _log_densities(x, j, c, parameters, kinds):
+    """Return the log-density of a number of attribute j in class c."""
     value, depth = _density(x, j, c, parameters, kinds), kinds[1, j]
     if depth > 0.0:
         top = value
@@ -241,7 +241,7 @@ def add_densities(numbers, parameters, kinds, factors, row, n_rows, scores):
             for j in range(numbers.shape[0]):
                 x = np.float64(numbers[j, row + i])
                 if x == x:
-                    value = _tell(x, j, c % n_classes, parameters, kinds)
+                    value = _log_densities(x, j, c % n_classes, parameters, kinds)
                     total += factors[j, c] * value
             scores[c, i] += total
 
@@ -256,7 +256,9 @@ def collect_densities(numbers, parameters, kinds, row, n_rows, units, sums):
     for i in range(cuda.blockIdx.x * half + t, n_rows, cuda.gridDim.x * half):
         x = np.float64(numbers[j, row + i])
         if x == x:
-            total += np.float64(units[c, i]) * _tell(x, j, k, parameters, kinds)
+            total += np.float64(units[c, i]) * _log_densities(
+                x, j, k, parameters, kinds
+            )
     shared[t] = total
     cuda.syncthreads()
     while half > 1:

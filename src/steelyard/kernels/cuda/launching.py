@@ -34,10 +34,10 @@ def _load_compiler() -> None:
 _load_compiler()
 
 THREADS = 32 if SIMULATED else 512
-MANY_THREADS = 32 if SIMULATED else 1024
-FEW_THREADS = 32 if SIMULATED else 256
+MAX_THREADS = 32 if SIMULATED else 1024
+MIN_THREADS = 32 if SIMULATED else 256
 
-# What the simulator pretends to have: little, so that tables are cut there too.
+# Shared memory in the simulator: little, so that tables are cut there too.
 _SIMULATED_SHARED = 8192
 _DEFAULT_SHARED = 48 * 1024
 _MAX_SHARED_ATTRIBUTE = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
@@ -66,7 +66,7 @@ def blocks_for(shared: int, threads: int = THREADS, width: int = 1) -> int:
     """Blocks that fill the device, given the shared memory of each.
 
     Their number is a multiple of ``width``, and at most what runs in whole rounds: a
-    few blocks more would have a round of their own. At least two for each
+    few blocks more would need another round. At least two for each
     multiprocessor: with fewer numba warns.
     """
     if SIMULATED:
@@ -93,11 +93,11 @@ def threads_for(shared: int) -> int:
     if SIMULATED:
         return THREADS
     fit = _shared_of_multiprocessor() // (shared + _RESERVED)
-    return MANY_THREADS if fit < 2 else THREADS if fit < 4 else FEW_THREADS
+    return MAX_THREADS if fit < 2 else THREADS if fit < 4 else MIN_THREADS
 
 
 def launch(kernel, blocks, shared, *args, threads: int = THREADS) -> None:
-    """Run a kernel with so many blocks, and bytes of shared memory for each."""
+    """Run a kernel with a number of blocks, and bytes of shared memory for each."""
     if shared > _DEFAULT_SHARED and not SIMULATED:
         _allow_shared(kernel, tuple(map(kernel.typeof_pyval, args)))
     kernel[blocks, threads, 0, shared](*args)
@@ -105,7 +105,7 @@ def launch(kernel, blocks, shared, *args, threads: int = THREADS) -> None:
 
 @cache
 def _allow_shared(kernel, types) -> None:
-    """Let a kernel have more shared memory than it may by default."""
+    """Allow a kernel more shared memory than the default."""
     from numba.cuda.cudadrv.driver import driver
 
     function = kernel.compile(types)._codelibrary.get_cufunc()
@@ -121,7 +121,7 @@ def _allow_shared(kernel, types) -> None:
 
 
 def kernel_of(registers: int):
-    """Return a decorator for kernels whose threads have so many registers at most.
+    """Return a decorator for kernels with a limit of registers per thread.
 
     Fewer let more threads run at a time, which hides the latency of memory.
     """
@@ -232,8 +232,8 @@ def byte(word, r):
 def _for_device(kernel, **replaced):
     """Compile the text of a kernel for the device, with other functions inside."""
     function = kernel.py_func
-    own = FunctionType(function.__code__, {**function.__globals__, **replaced})
-    return cuda.jit(device=True)(own)
+    copied = FunctionType(function.__code__, {**function.__globals__, **replaced})
+    return cuda.jit(device=True)(copied)
 
 
 @cuda.jit(device=True)
@@ -306,11 +306,11 @@ def scores_loss(s, units, i, m, y, u, kind, a, scale):
             total = u * (a * (top - z) + math.log(norm))
         units[true] = to_units(-u * a * others * scale)
         return total, u * abs(a) * max(largest, others)
-    own = s[i::step]
-    total = _any_scores_loss(own, y, u, kind, a, 0.0)
+    row = s[i::step]
+    total = _any_scores_loss(row, y, u, kind, a, 0.0)
     for c in range(width):
         # A loss that is not a number ends the step, whatever its gradient is.
-        d = own[c] if own[c] == own[c] else 0.0
+        d = row[c] if row[c] == row[c] else 0.0
         largest = max(largest, abs(d))
         units[at] = to_units(d * scale)
         at += m

@@ -179,9 +179,9 @@ def gather(words, starts, table, copies, base, word, n_words, scores):
     There may be more columns of scores, which stay as they are.
     """
     tab = cuda.shared.array(0, float64)
-    own = table[cuda.blockIdx.x % base.size]
-    for p in range(cuda.threadIdx.x, own.size * copies, cuda.blockDim.x):
-        tab[p] = own[p // copies]
+    of_class = table[cuda.blockIdx.x % base.size]
+    for p in range(cuda.threadIdx.x, of_class.size * copies, cuda.blockDim.x):
+        tab[p] = of_class[p // copies]
     cuda.syncthreads()
     _gather(tab, copies, words, starts, base, word, n_words, scores)
 
@@ -189,8 +189,8 @@ def gather(words, starts, table, copies, base, word, n_words, scores):
 @kernel_of(registers=64)
 def gather_far(words, starts, table, copies, base, word, n_words, scores):
     """Scores of the rows of some words, from a table that is too large for that."""
-    own = table[cuda.blockIdx.x % base.size]
-    _gather(own, copies, words, starts, base, word, n_words, scores)
+    of_class = table[cuda.blockIdx.x % base.size]
+    _gather(of_class, copies, words, starts, base, word, n_words, scores)
 
 
 @cuda.jit

@@ -135,7 +135,7 @@ class NumberCells:
         cell, label = np.nonzero(self.mass)
         weights, n_classes = self.mass[cell, label], self.mass.shape[1]
 
-        def found(values: Floats, times: int = 1) -> Floats:
+        def counted(values: Floats, times: int = 1) -> Floats:
             return discretizer.known_edges(
                 values,
                 np.tile(label.astype(np.uint32), times),
@@ -145,10 +145,10 @@ class NumberCells:
             )
 
         if self.is_exact:
-            return found(self.low[cell])
+            return counted(self.low[cell])
         if discretizer.reads != "order":
-            return found(np.concatenate([self.low[cell], self.high[cell]]), times=2)
-        left = np.floor(found(cell.astype(np.float64))).astype(np.int64)
+            return counted(np.concatenate([self.low[cell], self.high[cell]]), times=2)
+        left = np.floor(counted(cell.astype(np.float64))).astype(np.int64)
         return midpoints(self.high[left], self.low[left + 1])
 
 

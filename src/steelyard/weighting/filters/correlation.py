@@ -49,9 +49,9 @@ class FilterWeighting(AttributeWeighting):
         """Return the filter's weights, with one for the prior if that is weighted."""
         return self._start(self._filter(with_bins(training)))
 
-    def _start(self, weights: Floats, **found: Any) -> Start:
+    def _start(self, weights: Floats, **attributes: Any) -> Start:
         prior = np.ones(int(self.prior_weight))
-        return Start(np.concatenate([prior, weights]), **found)
+        return Start(np.concatenate([prior, weights]), **attributes)
 
     def _filter(self, training: TrainingSet) -> Floats:
         """Weights of the attributes, all of which have codes here, shape (d,)."""

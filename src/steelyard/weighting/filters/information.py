@@ -247,12 +247,12 @@ def _sparse(
     codes = np.stack([first[known], second[known]], axis=1).astype(np.int64)
     if not len(codes):
         return 0.0, 0.0, 0.0
-    found, where = np.unique(codes, axis=0, return_inverse=True)
+    distinct, where = np.unique(codes, axis=0, return_inverse=True)
     u = None if weights is None else weights[known]
     mass = np.bincount(where.ravel(), u).astype(np.float64)
-    rows, columns = (np.bincount(found[:, k], mass) for k in (0, 1))
+    rows, columns = (np.bincount(distinct[:, k], mass) for k in (0, 1))
     total = mass.sum()
-    ratio = mass / rows[found[:, 0]] * (total / columns[found[:, 1]])
+    ratio = mass / rows[distinct[:, 0]] * (total / columns[distinct[:, 1]])
     mutual = float((mass * np.log2(ratio)).sum() / total)
     return max(mutual, 0.0), _entropy(rows / total), _entropy(columns / total)
 
