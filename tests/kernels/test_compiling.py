@@ -183,7 +183,9 @@ def test_an_error_leaves_no_trace_and_comes_from_the_compiled_kernel():
 
 
 def test_many_cells_and_narrow_floats_are_compiled():
-    assert not compiling._fit((np.empty(compiling.PLAIN_CELLS + 1),), compiling.PLAIN_CELLS)
+    assert not compiling._fit(
+        (np.empty(compiling.PLAIN_CELLS + 1),), compiling.PLAIN_CELLS
+    )
     assert not compiling._fit((np.empty(1, dtype=np.float32),), compiling.PLAIN_CELLS)
 
 

@@ -269,7 +269,7 @@ def _known_codes(encoder: TableEncoder, given: DeviceBytes) -> DeviceCodes:
 
 
 def _empty(shape: tuple[int, int], like: Any) -> Any:
-    """Return an array of the library of another, which has memory at hand for it."""
+    """Return an empty array of the same library as another, from its memory pool."""
     library = sys.modules.get(type(like).__module__.partition(".")[0])
     if library is not None and library.__name__ == "torch":
         return library.empty(shape, dtype=library.float64, device=like.device)
@@ -354,7 +354,7 @@ def _gatherer(
     model: NBModel, codes: DeviceCodes
 ) -> tuple[Any, int, int, tuple[Any, ...]]:
     """Return a kernel, copies of its table, their bytes, and what it is given first."""
-    # Without narrow columns there is one of zeros, which says nothing.
+    # Without narrow columns there is one of zeros, which adds nothing.
     spread, words = _spread(model.table, codes), codes.words_or_zeros()
     known = _known(spread, codes) or [np.zeros((1, model.n_classes))]
     pairs = ColumnPairs.of(np.array(list(map(len, known))), 1, _MAX_JOINT)

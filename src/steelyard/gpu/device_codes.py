@@ -46,7 +46,7 @@ class ColumnPairs:
 
     @classmethod
     def of(cls, sizes: NDArray[Any], n_classes: int, most: int) -> ColumnPairs:
-        """Join two neighbours where their table has at most so many cells."""
+        """Join two neighbours if their table has at most ``most`` cells."""
         first, second, shapes, j = [], [], [], 0
         while j < len(sizes):
             is_pair = j + 1 < len(sizes) and (
@@ -62,7 +62,7 @@ class ColumnPairs:
         )
 
     def parts(self, most: int) -> Ints:
-        """Cut pairs into parts of at most so many cells: where each begins."""
+        """Return the first pair of each part, of at most ``most`` cells."""
         cuts = [0]
         for g in range(1, len(self.first)):
             if self.places[g + 1] - self.places[cuts[-1]] > most:
@@ -103,7 +103,7 @@ class ColumnPairs:
 
 @dataclass(frozen=True)
 class DeviceCodes:
-    """Codes by column on a device; or bytes that tables say the codes of."""
+    """Codes by column on a device; or bytes with tables of their codes."""
 
     schema: TableSchema
     n_rows: int

@@ -170,7 +170,7 @@ def moments_on_device(
 
 @dataclass(frozen=True)
 class DeviceNumbers:
-    """Numbers of rows on a device, and what they say of classes."""
+    """Numbers of rows on a device, and their log-densities in classes."""
 
     values: Any
     """Numbers by column, (g, n and more) on the device."""
@@ -197,7 +197,7 @@ class DeviceNumbers:
 
     @cached_property
     def _forms(self) -> tuple[Any, Any]:
-        """What kernels know of the attributes."""
+        """Parameters of the attributes for kernels."""
         mean, scale, constant, half_width, _, depth, limit = self.gaussian.forms
         return (
             to_device(np.stack([mean, scale, constant])),

@@ -30,7 +30,7 @@ _MAX_CLASSES = 256
 _MAX_ROWS = 1 << 30
 
 # Bytes of a row besides its codes: joint codes at most as many again, its class, its
-# weight, and scores of the rows that are at hand.
+# weight, and scores of the current rows.
 _BYTES_BESIDE = 20
 
 
@@ -95,7 +95,7 @@ class ArrayPlace(DevicePlace):
         return self._codes, self._labels
 
     def passes(self, training: TrainingSet, missing: Any, gaussian: Any) -> Any:
-        """Return the rows prepared for many passes, with joint codes of their own."""
+        """Return the rows prepared for many passes, with joint codes."""
         check_room(self._codes.n_rows, len(self._codes.features))
         return super().passes(training, missing, gaussian)
 
@@ -136,7 +136,7 @@ class ArrayPlace(DevicePlace):
 
 
 def refusal(training: TrainingSet) -> str:
-    """Say what a GPU does not do for these rows; '' if it does all."""
+    """Return what a GPU does not support for these rows; '' if all is supported."""
     if training.n_classes > _MAX_CLASSES:
         return f"there are {training.n_classes} classes, more than {_MAX_CLASSES}."
     if training.n_rows >= _MAX_ROWS:
@@ -160,7 +160,7 @@ def check_room(n_rows: int, bytes_of_row: int) -> None:
 
 
 def _lacks_room(n_rows: int, bytes_of_row: int) -> str:
-    """Say what rows need that do not fit the memory of the device; '' if they do."""
+    """Return what rows need beyond the memory of the device; '' if they fit."""
     needed = n_rows * (bytes_of_row + _BYTES_BESIDE)
     free = float(cuda.current_context().get_memory_info()[0])
     if needed <= free:

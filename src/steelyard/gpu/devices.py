@@ -47,7 +47,7 @@ def device_number(name: str) -> int:
 def use_device(name: str) -> bool:
     """Make a device the current one; False for the CPU.
 
-    "auto" is the first GPU, or the CPU where there is none, which is said once.
+    "auto" is the first GPU, or the CPU without one, with a warning once.
     """
     if name == "cpu":
         return False
@@ -72,7 +72,7 @@ def _say_once(lacks: str) -> None:
 
 @cache
 def _lacks(number: int) -> str:
-    """Say what a GPU needs and is not there; '' if nothing."""
+    """Return what is missing for the use of a GPU; '' if nothing."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

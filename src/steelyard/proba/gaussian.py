@@ -15,7 +15,7 @@ from steelyard.table.schema import FeatureSchema
 
 _LOG_2_PI = float(np.log(2.0 * np.pi))
 
-# Log-densities of so many rows, attributes and classes are held at a time.
+# Log-densities of rows, attributes and classes that are in memory at a time.
 _DENSITY_CELLS = 1 << 16
 
 # Weka never lets a factor fall below this.
@@ -129,7 +129,7 @@ class GaussianTable:
     def log_densities(self, numbers: Floats) -> Iterator[tuple[slice, Floats]]:
         """Yield log-densities (rows, g, K) of numbers (n, g), a few rows at a time.
 
-        Missing cells have log-density 0: they say nothing. Where all attributes are
+        Missing cells have log-density 0: they add nothing. Where all attributes are
         linear, what they yield is the same for all classes, without a copy for each.
         """
         if self.limit is not None and self.mean.shape[1] > 1 and (self.limit > 0).all():
@@ -149,7 +149,7 @@ class GaussianTable:
 
     @property
     def forms(self) -> tuple[Floats | float, ...]:
-        """What the kernels know of the attributes."""
+        """Parameters of the attributes for kernels."""
         none = np.zeros(len(self.mean))
         # Numba 0.60 takes a tuple with an array that is not contiguous for one of those
         # that it compiled before, and reads wrong numbers.

@@ -21,7 +21,7 @@ from steelyard.scale.spread import MAX_PARTS
 sizeof.register(TrainingSet, work.n_bytes)
 sizeof.register(PackedRows, work.n_bytes)
 
-# Partitions that are taken together have at most so many bytes.
+# Bytes of partitions that are taken together.
 _MAX_BYTES = 1 << 28
 
 # So many partitions are on their way here at once.
@@ -161,7 +161,7 @@ def _run(
     given: Sequence[Any] | None,
     together: bool,
 ) -> tuple[str, list[Any]]:
-    """Work on all partitions of a worker; say which worker it was."""
+    """Work on all partitions of a worker; return the results with its address."""
     return get_worker().address, work.over_parts(function, held, given, together)
 
 
@@ -180,7 +180,7 @@ def failure(
 ) -> BaseException:
     """Return the error of the first partition that has one, or of what depends on them.
 
-    Where workers die over a partition, it says what to do.
+    If workers die of a partition, the error says what to do.
     """
     wait(partitions)
     failed = [k for k, f in enumerate(partitions) if f.status == "error"]

@@ -186,7 +186,7 @@ def _checked(X: Any, y: Any, sample_weight: Any) -> _Collections:
 
 
 def _column_name(what: str, value: Any, columns: list[Any] | None) -> str | None:
-    """Return the name of a column that has a role, None where it is apart."""
+    """Return the name of a column that has a role, None if it is separate."""
     if value is None or is_dask(value):
         return None
     if not isinstance(value, str):

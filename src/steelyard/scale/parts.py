@@ -35,7 +35,7 @@ _FEW_ROWS = 1 << 14
 
 
 class Partition(NamedTuple):
-    """A partition as it comes: a frame or array, its labels and weights, if apart.
+    """A partition as it comes: a frame or array, labels and weights if separate.
 
     Labels and weights that are columns of the frame are None here. Of several that were
     made one the number is that of the first.
@@ -121,7 +121,7 @@ def is_empty(rows: PartRows) -> bool:
 def summarise(
     group: Group, roles: Roles, encoder: TableEncoder, counts: bool
 ) -> TableSummary:
-    """Return what a schema needs to know of some partitions, with counts or not."""
+    """Return summaries of some partitions for a schema, with counts or not."""
     summary = TableSummary(encoder, counts=counts)
     with quietly():
         for number, rows in _with_weight(group, roles):
@@ -160,7 +160,7 @@ def grouped(first: int, *columns: Sequence[Any]) -> list[Partition]:
 
 
 def _types(part: Partition) -> list[Any]:
-    """Say what the columns of a partition are made of; by itself if it does not fit."""
+    """Return the types of the columns of a partition; a name if it stays separate."""
     kinds: list[Any] = []
     for values in part[:3]:
         if values is not None and len(values) != len(part.cells):
@@ -247,7 +247,7 @@ def _kept(rows: PartRows) -> Ints:
 
 
 def n_kept(group: Group, roles: Roles) -> int:
-    """Say how many rows of some partitions are kept."""
+    """Return how many rows of some partitions are kept."""
     return sum(len(_kept(read(part, roles))) for part in group)
 
 
@@ -293,7 +293,7 @@ def prepare(
 
 
 def ask(rows: PackedRows | None, method: str, given: tuple[Any, ...]) -> Any:
-    """Return what a method says of the rows of a partition, None if it has none."""
+    """Return the result of a method for the rows of a partition, None without rows."""
     return None if rows is None else getattr(rows, method)(*given)
 
 
@@ -331,5 +331,5 @@ def add(a: Any, b: Any) -> Any:
 
 
 def quietly() -> Any:
-    """Keep warnings of one partition back: what there is to say is said of all."""
+    """Suppress warnings of one partition: warnings are raised for all together."""
     return warnings.catch_warnings(action="ignore")

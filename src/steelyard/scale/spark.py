@@ -160,7 +160,7 @@ def _same(value: Any) -> Any:
 
 @contextmanager
 def _computing() -> Iterator[None]:
-    """Say in a sentence why Spark gave up, in place of pages of two languages."""
+    """Raise an error with the cause in one sentence, in place of a stack trace."""
     from pyspark.errors import PySparkException
 
     try:

@@ -36,7 +36,7 @@ MAX_PARTS = 24
 """Partitions are taken together, in order, where there are twice as many or more."""
 
 # Effects of more numbers are added where they are first: then they need not travel for
-# each part. Sums then depend on who has which part, in the last digits.
+# each part. The last digits of sums then depend on which worker has which part.
 _MAX_BY_PART = 1_000_000
 
 

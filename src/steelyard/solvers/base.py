@@ -157,7 +157,7 @@ class AnyObjective(Protocol):
         """Return the objective and its gradient."""
 
     def refuses_second_order(self) -> str:
-        """Say why second-order steps cannot be used; '' if they can."""
+        """Return why second-order steps cannot be used; '' if they can."""
 
     def units(self, weights: Floats, box: Box) -> Units | None:
         """Return units in which curvatures are about one, where there are any."""
@@ -212,7 +212,7 @@ class Box:
     def is_flat(
         self, weights: Floats, value: float, gradient: Floats, tol: float
     ) -> bool:
-        """Whether the first-order conditions hold as far as rounding lets them.
+        """Whether the first-order conditions hold up to rounding errors.
 
         Near a bound a projected gradient is short however steep the slope is: there
         what the way to the bound would gain counts.
@@ -230,7 +230,7 @@ class Solver(DeclaredPart):
     """Whether weights move from where they start."""
 
     def refuses(self, objective: AnyObjective) -> str:
-        """Say why an objective cannot be minimised by this solver; '' if it can."""
+        """Return why an objective cannot be minimised by this solver; '' if it can."""
         return ""
 
     def minimize(self, objective: AnyObjective, start: Floats, box: Box) -> Solution:
@@ -241,7 +241,7 @@ class Solver(DeclaredPart):
 class Fixed(Solver):
     """Keep the start: for weights that are computed, not optimised.
 
-    Bounds are for those who search; gain ratios may well be larger than one.
+    Bounds are for solvers that search; gain ratios may well be larger than one.
     """
 
     is_iterative: ClassVar[bool] = False
@@ -272,7 +272,7 @@ def note_iteration(
 
 
 def runaway(objective: AnyObjective, value: float, box: Box) -> Status | None:
-    """Say whether to stop because the rows are predicted perfectly, and as what.
+    """Return the status with which to stop if rows are predicted perfectly, else None.
 
     With a loss of next to nothing the weights are not determined by the rows any more:
     without bounds they run away to infinity ("separable"), within bounds any of them
@@ -286,8 +286,8 @@ def runaway(objective: AnyObjective, value: float, box: Box) -> Status | None:
 def keeps_growing(objective: AnyObjective, solution: Solution, box: Box) -> bool:
     """Whether some weights of a solution are large, and could as well be larger.
 
-    Some rows can then be separated, though not all. A weight of an attribute that says
-    little may be large too, but has an optimum.
+    Some rows can then be separated, though not all. A weight of an attribute with
+    little information may be large too, but has an optimum.
     """
     weights = solution.weights
     large = box.is_open & (np.abs(weights) > _MAX_WEIGHT)

@@ -28,7 +28,7 @@ from steelyard.solvers.base import (
 )
 from steelyard.solvers.lbfgs import LBFGS, InverseHessian, search_step
 
-# A step has to go below the largest of so many values (Grippo, Lampariello & Lucidi,
+# A step must fall below the largest of these last values (Grippo, Lampariello & Lucidi,
 # 1986).
 _REMEMBERED = 10
 _LONGEST = 1e6
@@ -103,7 +103,7 @@ def box_minimum(
 def _to_bounds(
     d: Floats, step: Floats, low: Floats, high: Floats
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """Go along a step up to the first bound; return the place and who is held there."""
+    """Go along a step up to the first bound; return the point and the fixed weights."""
     wall = np.where(step > 0, high, low)
     ratio = np.full(len(d), np.inf)
     moving = step != 0
@@ -199,7 +199,7 @@ class SpectralGradient(Solver):
     with the rough Hessian P of the objective, and :math:`\alpha` the length that fits
     the last step (Barzilai & Borwein, 1988). One class's weights of many attributes
     move its scores alike: along that direction the objective bends a million times more
-    than along others, and bounds cut steps off that were balanced. P knows of it.
+    than along others, and bounds cut off balanced steps. P accounts for it.
     """
 
     tol: float = setting(
@@ -337,7 +337,7 @@ class _Stage:
     def run(
         self, start: Floats, records: list[dict[str, Any]], tol: float, max_iter: int
     ) -> Solution:
-        """Go on until a step promises little, or for so many iterations."""
+        """Iterate until a step promises little, or ``max_iter`` times."""
         y = start if self._units is None else self._units.vector(start)
         curved = InverseHessian(len(y))
         # The nearest point that satisfies the constraints.

@@ -1,4 +1,4 @@
-"""Limited-memory quasi-Newton: by SciPy within bounds, in units of its own without.
+"""Limited-memory quasi-Newton: by SciPy within bounds, preconditioned without.
 
 The units are those of a rough Hessian, where an objective has them.
 """
@@ -71,10 +71,10 @@ class LBFGS(Solver):
     def _in_units(
         self, objective: AnyObjective, start: Floats, box: Box, units: Units
     ) -> Solution:
-        """Minimise in units in which the curvature is about one everywhere.
+        """Minimise in scaled weights, whose curvature is about one everywhere.
 
-        There a gradient g promises a decrease of about half its square, which tells
-        when to stop. The units are recomputed every so many iterations, since the
+        There a gradient g promises a decrease of about half its square, which decides
+        when to stop. The scaling is recomputed every few iterations, since the
         curvature at the start, where naive Bayes is overconfident, is not that at the
         end.
         """
@@ -87,7 +87,7 @@ class LBFGS(Solver):
             units = objective.units(start, box) or units
 
     def _left(self, square: float, slope: float) -> float:
-        """Say what may be left to gain, given the square of the gradient in units."""
+        """Estimate the remaining gain from the square of the scaled gradient."""
         return 0.5 * square
 
     def _stage(
@@ -97,7 +97,7 @@ class LBFGS(Solver):
         start: Floats,
         records: list[dict[str, Any]],
     ) -> Solution:
-        """Go on for some iterations in the same units."""
+        """Make some iterations with the same scaling."""
         y = units.vector(start)
         curved = InverseHessian(len(y))
 
@@ -260,7 +260,7 @@ class _Descent:
             if solver.gradient_tol is not None:
                 ftol, gtol = solver.tol, solver.gradient_tol
             else:
-                # The decrease of one iteration says little about what is left: go on
+                # The decrease of one iteration shows little of what remains: go on
                 # until the gradient agrees, for the objective that there is now, which
                 # may be a tiny part of that at the start. SciPy measures decreases
                 # against 1 at least, so an objective below that is scaled up; and a
@@ -327,7 +327,7 @@ class _Descent:
     def _status(
         self, result: Any, x: Floats, value: float, n_iter: int
     ) -> Status | None:
-        """Say how a run ended; None where it may go on."""
+        """Return the status of a run that has ended, None if it may continue."""
         if self._stopped is not None:
             return self._stopped
         if result.status == 1 or n_iter >= self._solver.max_iter:

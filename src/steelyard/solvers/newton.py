@@ -76,7 +76,7 @@ class Newton(Solver):
     )
 
     def refuses(self, objective: AnyObjective) -> str:
-        """Say why an objective cannot be minimised by this solver; '' if it can."""
+        """Return why an objective cannot be minimised by this solver; '' if it can."""
         return objective.refuses_second_order()
 
     def minimize(self, objective: AnyObjective, start: Floats, box: Box) -> Solution:
@@ -181,7 +181,7 @@ class _State:
         # A sample's exact Hessian is hardly ever definite where the loss is not convex.
         exact = self._objective.is_convex or self._sample.is_all
         matrix = self._sample.hessian(self.weights, exact=exact)
-        # A value that no sampled row holds leaves a flat direction behind that the full
+        # A value that no sampled row has leaves a flat direction that the full
         # data do not have; a little damping keeps such steps short.
         share = 1e-12 if self._sample.is_all else 1e-6
         if not self._objective.is_convex:
@@ -300,7 +300,7 @@ class _State:
         return relative * max(abs(self.value), tol)
 
     def is_flat(self, tol: float) -> bool:
-        """Whether the first-order conditions hold as far as rounding lets them."""
+        """Whether the first-order conditions hold up to rounding errors."""
         return self._box.is_flat(self.weights, self.value, self.gradient, tol)
 
     def _note(self, step: float) -> None:

@@ -35,7 +35,7 @@ class TableColumn:
     """One named column of a table; the base class of the forms of storage."""
 
     holds_objects: ClassVar[bool] = False
-    """Whether the cells are Python objects, each with a type of its own."""
+    """Whether the cells are Python objects, possibly of different types."""
 
     is_date: ClassVar[bool] = False
     """Whether the numbers are days."""
@@ -158,7 +158,7 @@ class PartColumn(ArrayColumn):
 
 
 class ObjectColumn(TableColumn):
-    """A column of Python objects: each cell may have a type of its own."""
+    """A column of Python objects: cells may have different types."""
 
     holds_objects = True
 
@@ -203,7 +203,7 @@ class ObjectColumn(TableColumn):
         if self.cells != "numbers":
             return factors.factor_objects(self._distinct)
         numbers = self._distinct_numbers()
-        # Whole numbers that float64 cannot tell apart are compared as they are,
+        # Whole numbers that are equal as float64 are compared as they are,
         # whatever cells are beside them.
         large = np.abs(numbers) >= factors.EXACT
         if any(isinstance(self._distinct[i], Integral) for i in np.flatnonzero(large)):

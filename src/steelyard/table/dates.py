@@ -149,7 +149,7 @@ def days_since_1970(dates: NDArray[Any]) -> Floats:
 def date_parts(
     position: int, name: str, dates: NDArray[Any]
 ) -> tuple[dict[str, TableColumn], set[str]]:
-    """Return the parts of dates by name, and the names of those that say nothing.
+    """Return the parts of dates by name, and the names of constant ones.
 
     Hours do that are all 0, and years that are all the same.
     """
@@ -171,7 +171,7 @@ def _ends(numbers: Floats) -> tuple[float, float]:
 
 
 def is_idle(part: str, low: float, high: float) -> bool:
-    """Whether a part of dates says nothing, by its smallest and largest number."""
+    """Whether a part of dates is constant, by its smallest and largest number."""
     return (part.endswith("hour") and high <= 0) or (
         part.endswith("year") and low == high
     )

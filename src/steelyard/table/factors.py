@@ -22,7 +22,7 @@ from steelyard.kernels import counting
 
 CellKind = Literal["numbers", "text", "booleans", "nothing"]
 
-# Beyond it float64 no longer tells whole numbers apart.
+# Beyond it float64 no longer has all whole numbers.
 EXACT = 2.0**53
 
 # Cells looked at before the addresses of all are compared.
@@ -54,7 +54,7 @@ class Factor:
         return [v for v, n in zip(self.values, counts, strict=True) if n], n_missing
 
     def counts(self) -> tuple[list[int], int]:
-        """Return how many cells hold each value, and how many are missing."""
+        """Return how many cells have each value, and how many are missing."""
         counts = np.zeros(len(self.values) + 1, dtype=np.int64)
         if self.indices.size < _FEW_CELLS:
             np.add.at(counts, self._positions, 1)
@@ -207,7 +207,7 @@ def group_objects(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]] | N
     """Group cells that are the very same object: the group of each, and one of each.
 
     Text that was read from a file or drawn from a list repeats a few objects, which are
-    told apart by their addresses: four times as fast as by hashing text, and without
+    compared by their addresses: four times as fast as by hashing text, and without
     the interpreter's lock. None where the groups would be many.
     """
     pandas = sys.modules.get("pandas")
@@ -239,7 +239,7 @@ def group_objects(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]] | N
 
 @cache
 def _reads_whole_text(factorize: Any) -> bool:
-    """Whether text is told apart beyond a NUL, which ends it for pandas 2.2."""
+    """Whether text is compared beyond a NUL, which ends it for pandas 2.2."""
     return len(factorize(np.array(["a", "a\0b"], dtype=object))[1]) == 2
 
 
@@ -250,7 +250,7 @@ def factor_objects(values: Iterable[Any]) -> Factor:
     if pandas is not None and _reads_whole_text(pandas.factorize):
         return _without_missing(*pandas.factorize(values))
     positions = {value: k for k, value in enumerate(dict.fromkeys(values))}
-    # A NaN that is not the same object as another is a key of its own, and missing.
+    # A NaN that is not the same object as another is a separate key, and missing.
     indices = np.fromiter(map(positions.__getitem__, values), np.int64, len(values))
     return _without_missing(indices, list(positions))
 
@@ -349,7 +349,7 @@ NATIVE = {"pandas": _factor_pandas, "polars": _factor_polars, "pyarrow": _factor
 def _dictionary_array(array: Any) -> Any:
     pyarrow = sys.modules["pyarrow"]
     if isinstance(array, pyarrow.ChunkedArray):
-        # Chunks may have dictionaries of their own; combined they share one. A single
+        # Chunks may have different dictionaries; combined they share one. A single
         # chunk would be copied.
         is_one = array.num_chunks == 1
         array = array.chunk(0) if is_one else array.combine_chunks()
@@ -362,7 +362,7 @@ def _dictionary_array(array: Any) -> Any:
 def categories_of(series: Any) -> list[Any] | None:
     """Categories that the type of a native series declares, None if it does not.
 
-    A Categorical of polars declares nothing: it knows all strings that any such column
+    A Categorical of polars declares nothing: it has all strings that any such column
     of the process ever held.
     """
     dtype = getattr(series, "dtype", None)
@@ -382,7 +382,7 @@ def categories_of(series: Any) -> list[Any] | None:
 
 
 def is_ordered(series: Any) -> bool:
-    """Whether the type of a native series says that its categories have an order."""
+    """Whether the categories of a native series are ordered by its type."""
     dtype = getattr(series, "dtype", None)
     polars = sys.modules.get("polars")
     if polars is not None and isinstance(dtype, polars.Enum):

@@ -97,7 +97,7 @@ def encode_labels(
 ) -> tuple[NDArray[Any], NDArray[np.uint32]]:
     """Return the sorted classes and the position of every label among them.
 
-    Labels that differ by blanks at their ends are one class, which is said.
+    Labels that differ by blanks at their ends are one class, with a warning.
     """
     return joined_labels(y, n_jobs)[:2]
 
@@ -105,7 +105,7 @@ def encode_labels(
 def joined_labels(
     y: Any, n_jobs: int | None = None, is_said: bool = True
 ) -> tuple[NDArray[Any], NDArray[np.uint32], str]:
-    """Return the same, and a clause that says what is one class, if anything is."""
+    """Return the same, and a clause on labels that became one class, if any."""
     values = as_label_column(y)
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.size:
         low, high = int(values.min()), int(values.max())
@@ -138,7 +138,7 @@ def joined_labels(
 def _places(
     labels: Sequence[Any], classes: Sequence[Any], unknown: int | None
 ) -> list[Any]:
-    """Return where labels are among classes; blanks at their ends tell nothing."""
+    """Return positions of labels among classes; blanks at their ends do not matter."""
     known = {value: k for k, value in enumerate(classes)}
     plain = by_spelling(known)
     return [

@@ -19,7 +19,7 @@ from steelyard.table.schema import TableSchema
 
 # Joint codes have to fit one byte. With few rows large tables cost more than they save:
 # a joint code is spread and folded back for each of its members, in a pass each about
-# the cost of so many look-ups.
+# the cost of as many look-ups.
 _MAX_JOINT_CODES = 256
 _MIN_ROWS_PER_CODE = 8
 _MAX_JOINT_CODES_OF_FEW_ROWS = 16
@@ -100,7 +100,7 @@ class Packing:
         return quotient % self.sizes[feature] + self.lows[feature]
 
     def share(self, codes: NDArray[Any], features: Any) -> NDArray[np.uint8]:
-        """Say what codes of an attribute, or rows of some, add to their joint codes."""
+        """Return the joint codes that single codes of attributes stand for."""
         by_row = self.lows, self.sizes - 1, self.strides
         low, most, stride = (row[features, None] for row in by_row)
         digits = np.minimum(np.maximum(codes - low, 0), most)
@@ -121,7 +121,7 @@ class Packing:
     def likely_codes(self, by_code: Floats) -> NDArray[np.int32]:
         """Guess the most frequent joint code of each group, given counts (V,).
 
-        Columns are taken to know nothing of each other.
+        Columns are taken to be independent.
         """
         likely = []
         for group in self.groups:
@@ -138,7 +138,7 @@ def pack_codes(
 ) -> tuple[Packing | None, NDArray[np.uint8]]:
     """Join the columns of an encoded table whose codes fit one byte.
 
-    ``missing (d,)`` says in which attributes code 0 occurs. Returned are the packing,
+    ``missing (d,)`` marks attributes in which code 0 occurs. Returned are the packing,
     None where no column is that narrow, and the joint codes (n, g).
     """
     narrow = [block for block in codes.blocks if block.values.dtype == np.uint8]
@@ -155,7 +155,7 @@ def pack_codes(
 def plan_packing(
     schema: TableSchema, features: list[int], missing: NDArray[np.bool_], n_rows: int
 ) -> Packing | None:
-    """Say which columns whose codes fit one byte are joined; None without any."""
+    """Return which columns whose codes fit one byte are joined; None without any."""
     if not features:
         return None
     lows = np.where(missing, 0, 1)
@@ -168,11 +168,11 @@ def plan_packing(
 def _groups(
     features: list[int], sizes: list[int], most: int, n_rows: int
 ) -> tuple[tuple[int, ...], ...]:
-    """First fit, largest first: groups with at most so many joint codes.
+    """First fit, largest first: groups with a limited number of joint codes.
 
     A group of m attributes and P joint codes costs ``n / m + a P`` for each attribute;
     one more has to lower that, unless there are next to no joint codes. Many attributes
-    of a single code, such as bins by MDL of columns that say nothing, are spread.
+    of a single code, such as bins by MDL of irrelevant columns, are spread.
     """
     groups: list[list[int]] = []
     product: list[int] = []

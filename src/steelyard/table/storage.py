@@ -42,7 +42,7 @@ class DiskWorkspace(Workspace):
     folder : WorkFolder
         Where files are made; kept as long as the workspace.
     small : int, default=1 MiB
-        Arrays of at most so many bytes stay in memory.
+        Arrays of at most this many bytes stay in memory.
     """
 
     is_memory = False
@@ -184,7 +184,7 @@ class Store:
     def bytes_per_row(
         schema: TableSchema, n_classes: int, has_weights: bool = False
     ) -> int:
-        """Say how much room a row takes, joint codes of a fit of weights included."""
+        """Return the bytes of a row, joint codes of a fit of weights included."""
         narrow, wide = _by_width(schema)
         size = sum(t.itemsize for t in [*wide.values(), code_dtype(n_classes)])
         return size + 8 * (len(schema.gaussian) + has_weights) + 2 * len(narrow)

@@ -94,7 +94,7 @@ class ClassAttributeWeighting(Weighting):
     def hessian(self, likelihoods: Floats, curvature: Curvature) -> Floats:
         """Assemble second derivatives from rows.
 
-        Every class has the attributes as inputs of its own; the weight of the prior is
+        Every class has the attributes as separate inputs; the weight of the prior is
         an input of all classes.
         """
         k, d, n = likelihoods.shape
@@ -191,7 +191,7 @@ class MixtureWeighting(Weighting):
 
     with :math:`P^D` from weights per class and attribute, :math:`P^I` from weights per
     attribute. The vector holds :math:`\alpha` first, then those of :math:`P^D`, then
-    those of :math:`P^I` (each with a prior weight of its own, if asked for).
+    those of :math:`P^I` (each with a separate prior weight, if asked for).
     ``RegularizedNB`` learns these; see there for the paper.
     """
 

@@ -64,7 +64,7 @@ _TABLE_BITS = 20
 class Discretizer(OneToOneFeatureMixin, TransformerMixin, DeclaredPart):
     r"""Base class: learns increasing edges for every column and returns bin numbers.
 
-    A subclass says in `supervised` whether it looks at the classes, and finds the
+    A subclass states in `supervised` whether it uses the classes, and returns the
     edges of one column in `column_edges`. Bins are closed on the right: with edges
     :math:`e_1 < \dots < e_B` the bin of `x` is the number of edges below `x`, so a
     value equal to an edge goes left. Missing values take no part in the search and
@@ -254,7 +254,7 @@ def map_columns(
 
 
 class MDLDiscretizer(Discretizer):
-    r"""Cut where it tells the classes apart, and only if the cut pays for itself.
+    r"""Cut where it separates the classes, and only if the cut pays for itself.
 
     A range of :math:`N` values is cut half-way between two neighbouring distinct
     values such that the class entropy of the two parts :math:`S_1, S_2`,

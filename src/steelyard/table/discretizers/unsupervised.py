@@ -111,7 +111,7 @@ def _equal_steps(low: float, high: float, n_bins: int) -> Array:
 
 
 def _merge_empty(values: Array, edges: Array) -> Array:
-    """Leave one edge between every two neighbouring bins that hold a value."""
+    """Leave one edge between every two neighbouring bins with a value."""
     codes = np.empty(len(values), dtype=np.uint32)
     bin_codes(values, edges, codes, 0)
     occupied = np.flatnonzero(np.bincount(codes))
@@ -119,7 +119,7 @@ def _merge_empty(values: Array, edges: Array) -> Array:
 
 
 class EqualFrequencyDiscretizer(Discretizer):
-    r"""Divide a column into bins that hold about the same weight.
+    r"""Divide a column into bins of about equal weight.
 
     Let :math:`U(v)` be the weight of the values up to :math:`v`, and :math:`U` the
     weight of all. For :math:`k = 1, \dots, B - 1` there is an edge half-way between the
@@ -262,7 +262,7 @@ class FixedEdgesDiscretizer(Discretizer):
             return True
 
     def _checked(self, edges: Any, where: str) -> Array:
-        """Return the edges as an array of its own, or raise."""
+        """Return a copy of the edges as an array, or raise."""
         try:
             array = np.array(edges, dtype=np.float64)
         except (TypeError, ValueError):

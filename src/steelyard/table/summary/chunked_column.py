@@ -1,4 +1,4 @@
-"""The summary of a column that comes in chunks; what they hold adds up."""
+"""The summary of a column that comes in chunks; summaries add up."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from steelyard.table.summary.whole_column import (
 MAX_VALUES = 1_000_000
 """Most values of a categorical column."""
 
-# From little to much that a type says of a column without a known cell.
+# Types of columns without an observed cell, the least informative first.
 _STORAGES: list[CellKind] = ["nothing", "booleans", "numbers", "text"]
 
 # Cells of a chunk among which an example is looked for.
@@ -64,13 +64,13 @@ class Content:
     """Values of category and enum types; empty where they do not count."""
 
     order: tuple[Any, ...] | None = None
-    """Values of a type that says their order, where all chunks agree."""
+    """Values of an ordered type, if all chunks agree."""
 
     place: str = field(default="", compare=False)
     example: Any = field(default=None, compare=False)
 
     def merged(self, other: Content, label: str) -> Content:
-        """Return what both hold together; text and numbers are refused."""
+        """Return the union of both; text and numbers are refused."""
         known = [part for part in (self, other) if part.cells != "nothing"]
         declared = self.declared
         if other.declared is not None:
@@ -135,7 +135,7 @@ class Values:
             np.add.at(self.mass, places, mass)
 
     def check(self, label: str) -> None:
-        """Refuse too many values, and those that cannot be told apart."""
+        """Refuse too many values, and values that are equal as float64."""
         if len(self.index) > MAX_VALUES:
             raise ColumnError(
                 f"{label} has more than {MAX_VALUES:,} different values. Leave it "
@@ -316,7 +316,7 @@ class ChunkedColumn:
         return mass if np.array_equal(low, high) else None
 
     def numbering(self, where: NumberRange, n_rows: int) -> str | None:
-        """Say how whole numbers name so many rows, None where they do not.
+        """Return how whole numbers number the rows, None if they do not.
 
         Of many, that all are different is known only if they run on without a gap.
         """

@@ -31,7 +31,7 @@ Spans = tuple[Floats, Floats]
 _Table = tuple[_Keys, Floats, int]
 """Smallest and largest key of each cell, its weight by class, and the shift."""
 
-# Most cells of a column, with up to so many classes and beyond.
+# Most cells of a column, with up to this many classes and beyond.
 _MAX_CELLS = 1 << 16
 _MANY_CLASSES = 32
 _FEWER_CELLS = 1 << 14
@@ -107,7 +107,7 @@ class NumberCells:
             wider = heavy.copy()
             wider[around(searched, near)] = True
             wider &= several
-            # The finer table tells so many numbers apart.
+            # The finer table separates these numbers.
             is_too_wide = total[wider].sum() > most_cells(self.mass.shape[1])
             if near == _NEAR or not is_too_wide:
                 chosen = wider
@@ -339,7 +339,7 @@ class Numbers:
 
 
 class Rereading:
-    """Numbers of some cells in finer cells of their own; two of them add up."""
+    """Numbers of some cells in finer cells; two such tables add up."""
 
     def __init__(
         self, spans: dict[int, Spans], names: list[str] | None, classes: NDArray[Any]

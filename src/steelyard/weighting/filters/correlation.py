@@ -79,7 +79,7 @@ class GainRatioWeighting(FilterWeighting):
     .. math:: w_j = \frac{d\, r_j}{\sum_k r_k}, \qquad
               r_j = \frac{I(A_j; C)}{H(A_j)}
 
-    All ones where no attribute tells anything. The average Kullback-Leibler divergence
+    All ones if no attribute is informative. The average Kullback-Leibler divergence
     of KLNB is the mutual information, and its split information the entropy, so that
     its weights are the same. ``GainRatioWeightedNB`` has them; see there for the
     papers.
@@ -133,7 +133,7 @@ class AUCWeighting(FilterWeighting):
 def attribute_areas(
     training: TrainingSet, evidence: LogProbs, gaussian: GaussianTable
 ) -> Floats:
-    """AUC of every attribute as a classifier of its own, shape (d,)."""
+    """AUC of every attribute as a classifier by itself, shape (d,)."""
     schema = training.codes.schema
     counts = training.count()
     out = np.empty(len(schema))
@@ -174,7 +174,7 @@ def area_under_curve(scores: Floats, positive: Floats, negative: Floats) -> floa
 def with_bins(training: TrainingSet) -> TrainingSet:
     """Cut Gaussian attributes into bins by MDL, so that filters can count them.
 
-    Missing numbers get code 0. The model knows nothing of these bins.
+    Missing numbers get code 0. The model does not use these bins.
     """
     gaussian = training.schema.gaussian
     if not len(gaussian):

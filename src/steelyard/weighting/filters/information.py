@@ -116,7 +116,7 @@ def pair_uncertainty(training: TrainingSet) -> Floats:
 def correlation_weights(training: TrainingSet) -> Floats:
     """CFW, see ``CorrelationWeightedNB``: weights of attributes, which all have codes.
 
-    One that tells much about the class and little about the others weighs more.
+    One with much information on the class and little on the others weighs more.
     """
     relevance = class_information(training.count())
     redundancy = pair_information(training).sum(axis=1)

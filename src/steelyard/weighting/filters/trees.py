@@ -123,7 +123,7 @@ class TreeWeighting(FilterWeighting):
         return inputs, owner
 
     def _is_singled(self, feature: FeatureSchema) -> bool:
-        """Whether each value of an attribute has a column of its own."""
+        """Whether each value of an attribute has a separate column."""
         is_nominal = (
             feature.kind in ("categorical", "interaction") and feature.n_values > 2
         )
@@ -165,7 +165,7 @@ def _samples(
 
     Rows are put into the order of their cells first, so that neither their order nor
     whether a row stands twice or has weight 2 matters. Where weights are less than one,
-    as many rows are drawn as if they were one: a tree of a single row tells nothing.
+    as many rows are drawn as if they were one: a tree of a single row is useless.
     """
     n = training.codes.n_rows
     keys = [training.codes.column(j) for j in range(len(training.codes.schema))]
