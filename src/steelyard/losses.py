@@ -76,7 +76,7 @@ class Loss(DeclaredPart):
     def compiled(self) -> int | None:
         """Number of the compiled form, None where NumPy has to do.
 
-        A subclass with a ``value_and_gradient`` of its own has another loss than the
+        A subclass that overrides ``value_and_gradient`` has another loss than the
         one that its base class has compiled.
         """
         for cls in type(self).__mro__:

@@ -1,4 +1,4 @@
-"""What a fitted classifier hands on to folders above: files, reasons, exports, control.
+"""Functions of other folders as methods of a fitted classifier.
 
 Files, explanations and exports know the classifiers, not the other way round: they are
 loaded by the methods that need them. ``FittedNB`` has these functions as its methods.
@@ -32,7 +32,7 @@ def drift(
     Population stability indices of scores and columns, and shares of missing,
     unseen and out-of-range cells; with labels AUC, log-loss and calibration. A
     threshold is passed where a difference is larger than it and than chance: where
-    nothing has changed, one comparison in twenty says otherwise.
+    nothing has changed, one comparison in twenty is significant.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def explain_local(
     X : table of shape (n, d)
         The rows.
     interactions : {"shown", "split"}, default="shown"
-        Whether interactions have contributions of their own, or give half to
+        Whether interactions have separate contributions, or give half to
         each of the two.
 
     Returns

@@ -161,7 +161,7 @@ class CollaborativeNB(WeightedNB):
         recipe = super()._recipe()
         if self.instances is not None:
             raise ParameterError(
-                f"{type(self).__name__} has an instance weighting of its own. Leave "
+                f"{type(self).__name__} already has an instance weighting. Leave "
                 "`instances` at None, or use WeightedNB."
             )
         if self.multiclass != "native":
@@ -361,7 +361,7 @@ def _boost(
 
 
 def _missed(model: NBModel, training: TrainingSet, by_proba: bool) -> NDArray[Any]:
-    """Say which rows are classified wrongly, or how far each is from its class."""
+    """Return which rows are misclassified, or how far each is from its class."""
     if not by_proba:
         return model.winners(training.codes, training.n_jobs) != training.labels
     miss = training.workspace.zeros(training.n_rows, np.float64)

@@ -96,7 +96,7 @@ class JointWeightedNB(WeightedNB):
             )
         if self.instances is not None or self.multiclass != "native":
             raise ParameterError(
-                f"{name} learns instance weights of its own, for all classes at once: "
+                f"{name} learns its instance weights for all classes at once: "
                 "leave `instances` and `multiclass` at their defaults."
             )
         if not isinstance(self.prior, str) or self.prior != "smoothed":
@@ -202,7 +202,7 @@ def _minimise(
         np.concatenate([np.zeros(n), problem.box.lower]),
         np.concatenate([np.full(n, bound), problem.box.upper]),
     )
-    # In units of the root of its weight a row counts like so many copies of it.
+    # Scaled by the root of its weight, a row counts like that many copies of it.
     unit = np.ones(len(start))
     if training.weights is not None:
         unit[:n] = np.sqrt(np.where(training.weights > 0, training.weights, 1.0))

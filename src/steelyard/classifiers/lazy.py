@@ -1,4 +1,4 @@
-"""Lazy naive Bayes: a model of its own for every query, from the training rows."""
+"""Lazy naive Bayes: a separate model for every query, from the training rows."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class NaiveBayes(LearnsInChunks):
     >>> clf.predict(X)
     array(['out', 'in', 'in', 'out'], dtype='<U3')
 
-    A value that was never seen, or is missing, says nothing; the prior decides:
+    A value that was never seen, or is missing, adds nothing; the prior decides:
 
     >>> clf.predict_proba(np.array([["hail", None]], dtype=object))
     array([[0.5, 0.5]])

@@ -245,7 +245,7 @@ def spanning_tree(weights: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the parents in a tree of the largest total weight, -1 for roots.
 
     Prim's algorithm from the first attribute on; of equal weights the first counts.
-    What has no positive weight to the tree so far becomes a root of its own.
+    Attributes without a positive weight to the tree so far become roots.
 
     Examples
     --------

@@ -198,7 +198,7 @@ class CostSensitiveNB(SelectedNB):
               \frac{\sum_{j \in S} t_j}{\sum_j t_j}
 
     by best-first search forward from the empty set, with stratified cross-validation on
-    the training rows. Folds have counts of their own, which add up; nothing is encoded
+    the training rows. Folds have separate counts, which add up; nothing is encoded
     or fitted again. A search that ends early, by ``max_stale`` or an interruption,
     keeps the best subset it has seen.
 
@@ -239,7 +239,7 @@ class CostSensitiveNB(SelectedNB):
         default=5,
         allowed=whole(2),
         about="Folds of the cross-validation. Equal rows are interchangeable: a weight "
-        "of 2 is dealt like the row twice.",
+        "of 2 counts like the row twice.",
     )
     max_stale: int = setting(
         default=5,

@@ -145,7 +145,7 @@ class WeightedNB(SolvedNB):
     prior_weight: bool = setting(
         default=False,
         allowed=FLAG,
-        about="Whether the log prior has a weight of its own (GDNB).",
+        about="Whether the log prior has a separate weight (GDNB).",
     )
     bounds: Any = setting(
         default=(0.0, 1.0),

@@ -42,7 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--details", action="store_true", help=about)
     about = "how many rows of the file to explain (default: 5)"
     add("--rows", type=int, default=5, metavar="N", help=about)
-    about = "say what would have to change for another class to win"
+    about = "show what would have to change for another class to win"
     add("--counterfactual", action="store_true", help=about)
     about = "columns that cannot change, of a person their age for example"
     options.add_names(parser, "--fixed", about)

@@ -250,7 +250,7 @@ def _cross_validated(
         rows = np.sort(np.random.default_rng(1).choice(rows, n_rows, replace=False))
     if weights is not None:
         weights = np.asarray(weights)[rows]
-    # Some rows alone might not tell which columns are identifiers.
+    # Some rows alone might not show which columns are identifiers.
     aside = [clf.feature_names_in_[j] for j in clf.encoder_.schema_.left_out]
     table, labels = data.table.iloc[rows].drop(columns=aside), data.target[rows]
     try:

@@ -79,7 +79,7 @@ class Parser(argparse.ArgumentParser):
         return arguments
 
     def error(self, message: str) -> NoReturn:
-        """Exit with a line that says what is wrong and suggests a correction."""
+        """Exit with a line that names the problem and suggests a correction."""
         line = " ".join(message.split()).rstrip(".")
         advice = f"{line}.{self._meant(line)} Try '{self.prog} --help'."
         document = json.dumps({"error": advice}, ensure_ascii=False)

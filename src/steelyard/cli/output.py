@@ -60,7 +60,7 @@ _notes: list[str] = []
 def note(*texts: str) -> None:
     """Keep notes to print on standard error once the command has succeeded.
 
-    If it fails, only the line that says why is printed.
+    If it fails, only the reason is printed.
     """
     _notes.extend(texts)
 
@@ -226,7 +226,7 @@ def check_output(path: str | None, force: bool) -> None:
 def refuse_own_input(arguments: argparse.Namespace) -> None:
     """Refuse a model in place of its data, and whatever else in place of a model.
 
-    Predictions may take the place of the rows they are of, where that is asked for.
+    Predictions may replace the file of their rows, if that is asked for.
     """
     target = getattr(arguments, "output", None)
     read = getattr(arguments, "model", getattr(arguments, "data", None))

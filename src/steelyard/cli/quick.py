@@ -41,7 +41,7 @@ def quick_predictions(arguments: argparse.Namespace) -> Answer | None:
     try:
         return _predictions(arguments)
     except Exception:
-        # Of whatever kind: the ordinary path says what is wrong, if anything is.
+        # Of whatever kind: the ordinary path reports what is wrong, if anything is.
         return None
 
 

@@ -128,7 +128,7 @@ def _say_that_kernels_are_compiled() -> None:
 
 
 def _fail(message: str) -> int:
-    # Results printed so far come before the line that says why there are no more.
+    # Results printed so far come before the reason why there are no more.
     try:
         sys.stdout.flush()
     except OSError:

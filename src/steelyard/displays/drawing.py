@@ -85,7 +85,7 @@ class Display:
 
 
 def pyplot() -> Any:
-    """Return matplotlib's pyplot, or say how to install it."""
+    """Import matplotlib's pyplot, or raise an error on how to install it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:

@@ -149,7 +149,7 @@ def _name_values(axis: Any, side: InteractionSide) -> None:
 
 
 def short_numbers(numbers: tuple[float, ...]) -> list[str]:
-    """Write numbers with as few digits as tell them apart.
+    """Write numbers with as few digits as keep them distinct.
 
     Examples
     --------
@@ -179,7 +179,7 @@ class InteractionHeatmapDisplay(draw.Display):
         The interaction.
     classes : list, default=None
         Classes with a map: by default the second of two, or up to twelve of several,
-        those that the interaction says most about. On axes that are given there is one
+        those with the largest contributions. On axes that are given there is one
         map.
 
     Examples

@@ -20,7 +20,7 @@ from steelyard.kernels.losses import DEVIANCE
 from steelyard.losses import Loss
 from steelyard.weighting.base import Effect
 
-# Up to so many classes a pass is compiled for their number. Time of a pass over that of
+# Classes up to which a pass is compiled for their number. Time of a pass over that of
 # one for any number: 0.5 for 3 classes, 0.6 for 5, 1.0 for 8. A mixture has two columns
 # for each: 0.6 for 3 classes, 0.9 for 5, 1.2 for 6.
 _MAX_LANES = 6

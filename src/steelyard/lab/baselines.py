@@ -67,7 +67,7 @@ def _as_categories(X: Any) -> Any:
 
 
 def _categories() -> list[Any]:
-    """Say which columns are categories: EBM takes text of digits for numbers."""
+    """Return the types of columns: EBM takes text of digits for numbers."""
     return [FunctionTransformer(_as_categories)]
 
 

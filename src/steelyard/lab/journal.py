@@ -138,7 +138,7 @@ def read_journal(
 
     The header has ``settings``, their ``hash`` and ``versions``. Of a fit that was run
     again the last row counts. A line that is damaged is left out with a warning: the
-    fit it tells of has to be run again.
+    fit has to be run again.
     """
     first, *lines = Path(path).read_bytes().split(b"\n")
     header = _parse(first)
@@ -175,7 +175,7 @@ def read_journal(
 
 
 def _is_row(row: Any) -> bool:
-    """Whether a line tells of a fit."""
+    """Whether a line records a fit."""
     if not (isinstance(row, dict) and row.keys() >= _FIELDS):
         return False
     return all(type(row[name]) is kind for name, kind in _KEY_TYPES.items())
@@ -215,7 +215,7 @@ def _parse(line: bytes) -> dict[str, Any] | None:
 
 
 def _difference(old: Any, new: Any, name: str = "") -> str:
-    """Say in which setting two files differ first."""
+    """Return the first setting in which two files differ."""
     if not (isinstance(old, dict) and isinstance(new, dict)):
         was, now = (shortened(repr(value), _MAX_VALUE_LENGTH) for value in (old, new))
         return f"{name} was {was}, is {now}"
@@ -288,7 +288,7 @@ def _locked(file: int) -> Iterator[None]:
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Say which file cannot be written, and what that means for its rows."""
+    """Raise an error on the file that cannot be written, and its rows."""
     try:
         yield
     except OSError as error:

@@ -143,7 +143,7 @@ PROTOCOLS = {
 
 
 def find_protocol(name: str) -> Protocol:
-    """Return a protocol by its name, or say which there are."""
+    """Return a protocol by its name, or raise an error with all names."""
     if name not in PROTOCOLS:
         raise ParameterError(
             f"There is no protocol {name!r}.{did_you_mean(name, PROTOCOLS)} "

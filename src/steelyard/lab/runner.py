@@ -148,7 +148,7 @@ def compare(
 
 
 def _facts(data: DataSet) -> dict[str, Any]:
-    """Return what tells a data set from another of the same name."""
+    """Return what distinguishes a data set from another of the same name."""
     return {
         "rows": len(data),
         "columns": len(data.table.columns),
@@ -213,14 +213,14 @@ class Progress:
         self._fits_done = self._failed = 0
 
     def done(self, task: FoldTask, rows: Sequence[dict[str, Any]]) -> str:
-        """Count a task as done, and say how far the run is."""
+        """Count a task as done, and report how far the run is."""
         self._open.pop(task.key(""), None)
         self._fits_done += len(rows)
         self._failed += sum(row["status"] != "ok" for row in rows)
         return self.text()
 
     def text(self) -> str:
-        """Say how far the run is."""
+        """Report how far the run is."""
         parts = [f"{self._fits_done} of {self._fits} fits"]
         if self._failed:
             parts.append(f"{self._failed} failed")

@@ -80,7 +80,7 @@ class ColumnDrift(NamedTuple):
                 yield f"{now.value:.1%} {what}, {usual:.1%} expected".replace("%", " %")
 
     def verdict(self, thresholds: Thresholds) -> str:
-        """Say in a word how far the column has moved."""
+        """Return in a word how far the column has moved."""
         if any(self.alarms(thresholds)):
             return "shifted"
         comparison = self.compared

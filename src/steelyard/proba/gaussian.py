@@ -57,8 +57,8 @@ class GaussianTable:
     density is largest, and no lower than minus this; 0, or None for all, is plain."""
 
     limit: Floats | None = None
-    """Shape (g,): an attribute with a limit adds, whatever the class, how many
-    deviations it is from the mean, at most so many; 0, or None for all, is none."""
+    """Shape (g,): an attribute with a limit adds its distance from the mean in
+    deviations to every class, up to the limit; 0, or None for all, is no limit."""
 
     @classmethod
     def of(
@@ -175,7 +175,7 @@ def estimate_gaussian(
 
     .. math:: \sigma_{jc}^2 = \max(s_{jc}^2,\ \text{floor} \cdot s_j^2).
 
-    An attribute of a single number tells no class from another: its deviation is its
+    An attribute of a single number does not separate classes: its deviation is its
     size in all of them, so that other numbers do not outweigh the other attributes.
 
     Intervals: the deviation is at least a sixth of the grid's step (John and Langley,

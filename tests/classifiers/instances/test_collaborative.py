@@ -165,7 +165,7 @@ def test_gaussian_attributes_take_part_in_every_variant():
         ({"rounds": -1}, "'rounds' .* at least 0. Got -1"),
         ({"rounds": 2.0}, "'rounds' .* whole number"),
         ({"max_rounds": 0}, "'max_rounds' .* at least 1. Got 0"),
-        ({"instances": "discriminative"}, "instance weighting of its own"),
+        ({"instances": "discriminative"}, "already has an instance weighting"),
         ({"multiclass": "one-vs-one"}, "Use multiclass='native'"),
         ({"weighting": "mixture"}, "Use loss='brier'"),
     ],

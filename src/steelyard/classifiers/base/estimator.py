@@ -63,7 +63,7 @@ DEVICE_SETTING: Any = setting(
 class BaseNB(ClassifierMixin, FittedNB, Declared):
     """One way to fit, and all that follows from a fitted model; settings by keyword.
 
-    A subclass says what is particular to it: settings in its body, ``_recipe`` where
+    A subclass declares what is particular to it: settings in its body, ``_recipe`` if
     they are more than these, and ``_fit``, which turns a recipe and a training set into
     a ``Fit``. Everything else reads ``model_``, ``encoder_`` and ``classes_`` alone.
     """
@@ -74,7 +74,7 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
     """Kinds of models that a fit may give, or a file may hold."""
 
     _rows_needed: ClassVar[RowsNeeded] = "codes"
-    """What a fit keeps of its rows, its weighting and instance weighting apart."""
+    """What a fit keeps of its rows, apart from weightings."""
 
     categorical_features: Any = setting_of(TableEncoder, "categorical_features")
     numeric: Any = setting_of(TableEncoder, "numeric")
@@ -253,13 +253,13 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
                     warn_user(str(notice), UserWarning)
 
     def _method_notices(self) -> list[Notice]:
-        """Return what a method has noticed of its own fit."""
+        """Return the notices of the method about its fit."""
         return []
 
     with_prior = _with_prior
 
     def __sklearn_tags__(self) -> Tags:
-        """Say what kinds of input the classifier takes."""
+        """Return the kinds of input the classifier takes, for scikit-learn."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True

@@ -32,7 +32,7 @@ class FeatureSelector(SelectorMixin):
         selected_features_: list[Any]
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
-        """Say which columns of the training table were selected, for scikit-learn."""
+        """Return a mask of the selected columns of the training table."""
         check_is_fitted(self)
         names = self.encoder_.schema_.names
         chosen = [
@@ -100,7 +100,7 @@ def selected(
 ) -> dict[str, Any]:
     """Return what is published of a search, of whose subsets one is best.
 
-    Records say what each subset adds to the one before it, or list all of it.
+    Records have what each subset adds to the one before it, or list all of it.
     """
     labels = feature_labels(schema, range(len(schema)))
     records, before = [], 0

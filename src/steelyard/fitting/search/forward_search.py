@@ -354,7 +354,7 @@ def error_rate(model: NBModel, training: TrainingSet, test: TestRows | None) -> 
 
 
 def _rows_with_cells(codes: Codes, attributes: list[int]) -> NDArray[np.bool_]:
-    """Say which rows have a known cell among some attributes."""
+    """Return which rows have an observed cell among some attributes."""
     has_cells = np.zeros(codes.n_rows, dtype=bool)
     for j in attributes:
         has_cells |= codes.column(j) != 0

@@ -2,7 +2,7 @@
 
 Leaving a row out changes the counts of its own class alone, by a known amount. So two
 tables serve all rows: one of full counts for the other classes, one with a count less
-for the own class. Folds of a cross-validation have tables of their own, from counts
+for the own class. Folds of a cross-validation have separate tables, from counts
 that add up.
 """
 
@@ -178,7 +178,7 @@ class JudgedRows:
 
 @dataclass(frozen=True)
 class _Removal:
-    """Counts from which each row takes an amount of its own."""
+    """Counts from which each row takes its own amount."""
 
     schema: TableSchema
     known: Floats
@@ -309,11 +309,11 @@ def cross_validated(
 ) -> JudgedRows:
     """Score every row by the counts of the folds that it is not in.
 
-    Folds are stratified. Equal rows are interchangeable: a row of weight 2 is dealt
+    Folds are stratified. Equal rows are interchangeable: a row of weight 2 counts
     like the row twice, and the order of rows does not matter.
     """
     rows, fold, shares = assign_folds(training, n_folds, rng)
-    dealt = training.take(rows)
+    shuffled = training.take(rows)
     # Factors of classes are those of all rows, not of what a fold holds.
     weights = shares * training.row_factors()[rows]
     parts = []
@@ -321,8 +321,8 @@ def cross_validated(
         in_fold = np.flatnonzero(fold == f)
         parts.append(
             count(
-                dealt.codes.take(in_fold),
-                dealt.labels[in_fold],
+                shuffled.codes.take(in_fold),
+                shuffled.labels[in_fold],
                 weights[in_fold],
                 training.n_classes,
                 training.n_jobs,
@@ -332,13 +332,13 @@ def cross_validated(
     before = list(accumulate(parts, initial=nothing))
     after = list(accumulate(reversed(parts), initial=nothing))[::-1]
     others = [before[f] + after[f + 1] for f in range(n_folds)]
-    return _by_fold(dealt, weights, fold, others)
+    return _by_fold(shuffled, weights, fold, others)
 
 
 def _by_fold(
     training: TrainingSet, weights: Floats, fold: Labels, counts: list[Counts]
 ) -> JudgedRows:
-    """Score the rows of each fold by counts of its own."""
+    """Score the rows of each fold by that fold's counts."""
     tables = [training.estimation.tables(part) for part in counts]
     table = np.stack([table.values for _, table, _ in tables])
     prior = np.stack([log_prior for log_prior, _, _ in tables])

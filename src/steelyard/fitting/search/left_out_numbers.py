@@ -23,7 +23,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class LeftOutNumbers:
-    """Moments from which each row takes an amount of its own."""
+    """Moments from which each row takes its own amount."""
 
     features: list[FeatureSchema]
     """The Gaussian attributes."""
@@ -68,7 +68,7 @@ class LeftOutNumbers:
         mean, deviation = mean_and_deviation(
             feature, moments, overall, self.floor, self.unbiased
         )
-        # One row of as many attributes as there are rows, each with a table of its own.
+        # One row of as many attributes as there are rows, each with its own table.
         table = GaussianTable.of(feature, mean, deviation).repeated(len(numbers))
         ((_, out),) = table.log_densities(numbers[None, :])
         return np.ascontiguousarray(out[0])

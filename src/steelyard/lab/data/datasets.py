@@ -267,7 +267,7 @@ def _task(name: str, folder: Folder) -> DataSet:
 
 
 def _unknown(name: str, folder: Path | None, files: dict[str, Path]) -> str:
-    """Say that a name is unknown, where it was looked up, and what is close."""
+    """Return an error on an unknown name, with places searched and close names."""
     if name in _groups(folder):
         problem = "is a group of data sets, not one of them."
         return f"{name!r} {problem} Say 'group:{name}'."
@@ -284,7 +284,7 @@ def _unknown(name: str, folder: Path | None, files: dict[str, Path]) -> str:
 
 @dataclass(frozen=True)
 class Task:
-    """A task of the exponential-loss paper; ``tasks.toml`` says what fields mean."""
+    """A task of the exponential-loss paper; ``tasks.toml`` explains the fields."""
 
     name: str
     file: str

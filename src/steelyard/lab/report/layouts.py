@@ -23,7 +23,7 @@ _MAX_FAILURES, _MAX_ERROR_LENGTH = 200, 300
 class Cell:
     """One cell: what is written, and the number it is sorted by, if not by its text.
 
-    The note is said where there is room, as when a pointer rests on the cell. The shade
+    The note is shown if there is room, as when a pointer rests on the cell. The shade
     goes from -1, clearly worse, to 1, clearly better.
     """
 

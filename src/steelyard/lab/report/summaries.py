@@ -1,6 +1,6 @@
 """From rows of a comparison to the figures that tables and pictures show.
 
-A measure says how a field of the rows is shown: its title, unit, digits and direction.
+A measure defines how a field of the rows is shown: title, unit, digits, direction.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Measure:
 
     @property
     def direction(self) -> str:
-        """Say which values are good."""
+        """Return in words which values are good."""
         return "larger is better" if self.larger_is_better else "smaller is better"
 
 
@@ -90,7 +90,7 @@ MEASURES = {
 
 
 def check_metric(metric: str) -> None:
-    """Refuse what is not a measure, and say which there are."""
+    """Raise an error for an unknown measure, with all measures."""
     if metric not in MEASURES:
         raise ParameterError(
             f"There is no metric {metric!r}. Metrics: {', '.join(MEASURES)}."
@@ -225,7 +225,7 @@ class MeasureSummary:
         return bayesian_against(self.gains, control, rope=rope, n_samples=10_000)
 
     def position(self, method: str) -> int:
-        """Return the position of a method, or say which there are."""
+        """Return the position of a method, or raise an error with all methods."""
         return _position(self.methods, method, "method", self.protocol)
 
     def control(self, method: str | None) -> int:
@@ -233,7 +233,7 @@ class MeasureSummary:
         return self.leader if method is None else self.position(method)
 
     def row(self, dataset: str) -> int:
-        """Return the position of a data set, or say which there are."""
+        """Return the position of a data set, or raise an error with all data sets."""
         return _position(self.datasets, dataset, "data set", self.protocol)
 
 
@@ -314,7 +314,7 @@ def reliability(
 
 
 def friedman_sentence(summary: MeasureSummary) -> str:
-    """Say what Friedman's test and Nemenyi's critical difference are."""
+    """Describe Friedman's test and Nemenyi's critical difference."""
     test = summary.friedman
     verdict = "differ" if test.f_p_value <= summary.alpha else "do not differ"
     return (

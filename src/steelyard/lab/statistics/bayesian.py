@@ -109,7 +109,7 @@ def bayesian_against(
     Returns
     -------
     list of BayesianSignedRank
-        One for each method; that of the control with itself says nothing.
+        One for each method; that of the control with itself is meaningless.
 
     Examples
     --------

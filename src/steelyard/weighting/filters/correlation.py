@@ -248,8 +248,8 @@ class SubsetWeighting(FilterWeighting):
     locally_predictive: bool = setting(
         default=True,
         allowed=FLAG,
-        about="Whether attributes are added afterwards that tell more about the class "
-        "than about any attribute selected.",
+        about="Whether attributes are added afterwards that are more correlated with "
+        "the class than with any attribute selected.",
     )
     zero_is_one: bool = setting(
         default=True,
@@ -317,7 +317,7 @@ def best_subset(relevance: Floats, redundancy: Floats, max_stale: int) -> list[i
 def add_locally_predictive(
     chosen: list[int], relevance: Floats, redundancy: Floats
 ) -> list[int]:
-    """Add attributes that tell more about the class than about any one selected."""
+    """Add attributes more correlated with the class than with any selected one."""
     out = list(chosen)
     for j in np.argsort(-relevance, kind="stable").tolist():
         if j not in out and relevance[j] > redundancy[j, out].max(initial=0.0):
