@@ -289,5 +289,5 @@ def hardest_rows(self: Any, n_rows: int = 10) -> NDArray[np.int64]:
         )
     # NaN, of rows that took no part, comes last.
     order = np.argsort(-self.instance_weights_, kind="stable")
-    known = np.count_nonzero(~np.isnan(self.instance_weights_))
-    return order[: min(int(n_rows), known)]
+    n_weights = np.count_nonzero(~np.isnan(self.instance_weights_))
+    return order[: min(int(n_rows), n_weights)]

@@ -50,8 +50,8 @@ class _Columns(
             vector_to_array(frame[quoted(name)]),
             [f"{name}_{k}" for k in range(size)],
         )
-        more = {value: array[k] for k, value in enumerate(names)}
-        return frame.withColumns(more), names
+        by_class = {value: array[k] for k, value in enumerate(names)}
+        return frame.withColumns(by_class), names
 
 
 class SteelyardClassifier(Estimator[Any], _Columns):

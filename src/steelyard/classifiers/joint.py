@@ -167,13 +167,13 @@ class JointObjective:
         schema, smoothing = counts.schema, training.estimation.smoothing
         table = FeatureTable(counts.by_code, schema.offsets)
         added = smoothing.value_counts(counts)
-        known = counts.by_code.copy()
-        known[schema.first_codes] = 0.0
+        observed = counts.by_code.copy()
+        observed[schema.first_codes] = 0.0
         gradient = d_table.copy()
         gradient[schema.first_codes] = 0.0
-        totals = table.collect(known) + (added * schema.n_values)[:, None]
+        totals = table.collect(observed) + (added * schema.n_values)[:, None]
         per_class = table.collect(gradient) / np.where(totals > 0, totals, 1.0)
-        smoothed = known + table.spread(added)[:, None]
+        smoothed = observed + table.spread(added)[:, None]
         slope = gradient / smoothed - table.spread(per_class)
         slope[schema.first_codes] = 0.0
         prior = counts.by_class + smoothing.prior_counts(counts)

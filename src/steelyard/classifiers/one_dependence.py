@@ -235,8 +235,8 @@ def _code_pairs(training: TrainingSet) -> NDArray[np.float64]:
         later = slice(offsets[j + 1], offsets[-1])
         table[later, codes_of_j] = table[codes_of_j, later].transpose(1, 0, 2)
 
-    every = range(len(training.schema))
-    for _ in run(with_later, every, thread_count(training.n_jobs)):
+    everything = range(len(training.schema))
+    for _ in run(with_later, everything, thread_count(training.n_jobs)):
         pass
     return table
 

@@ -211,10 +211,10 @@ def method(name: str, **settings: Any) -> BaseNB:
         baselines = import_module("steelyard.lab.baselines")
         svm: BaseNB = baselines.baseline("SVM", **settings)
         return svm
-    known = [entry.acronym for entry in entries()]
+    acronyms = [entry.acronym for entry in entries()]
     hint = did_you_mean(name, (n for entry in entries() for n in entry.names))
     raise ParameterError(
-        f"There is no method {name!r}.{hint} Known: {', '.join(known)}."
+        f"There is no method {name!r}.{hint} Known: {', '.join(acronyms)}."
     )
 
 

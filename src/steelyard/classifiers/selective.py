@@ -283,16 +283,16 @@ def _search(
     **rules: Any,
 ) -> tuple[list[Subset], int]:
     """Search from the empty set by accuracy; the last gain is chosen."""
-    known: tuple[int, ...] = ()
+    members: tuple[int, ...] = ()
     scores = held.base.copy()
 
     def extend(subset: Subset, rest: list[int]) -> Extended:
-        nonlocal known, scores
-        if subset.members[: len(known)] != known:  # the search has turned back
-            known, scores = (), held.base.copy()
-        held.add(subset.members[len(known) :], scores)
-        known = subset.members
-        return worth([[*known, j] for j in rest], held.accuracies(scores, rest))
+        nonlocal members, scores
+        if subset.members[: len(members)] != members:  # the search has turned back
+            members, scores = (), held.base.copy()
+        held.add(subset.members[len(members) :], scores)
+        members = subset.members
+        return worth([[*members, j] for j in rest], held.accuracies(scores, rest))
 
     score, facts = worth([[]], np.array([held.accuracy(held.base)]))
     start = Subset((), float(score[0]), {name: float(facts[name][0]) for name in facts})

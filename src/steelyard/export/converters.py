@@ -54,7 +54,7 @@ def register_skl2onnx() -> None:
         ) from error
     from steelyard.classifiers.registry import methods
 
-    for kind in {known.estimator for known in methods()}:
+    for kind in {entry.estimator for entry in methods()}:
         name = f"Steelyard{kind.__name__}"
         register(kind, name, _set_shapes, _convert, options=_OPTIONS)
 

@@ -186,8 +186,8 @@ class ScoringQuery:
 
     def shares(self, scores: Sequence[str | None], scale: float) -> list[str]:
         """Write the softmax of scores."""
-        known = [z for z in scores if z is not None]
-        top = self.top(known)
+        possible = [z for z in scores if z is not None]
+        top = self.top(possible)
         # Classes of equal tables have one score, and each has its part in the total.
         powers = [
             None if z is None else self.power(self.scaled(f"({z} - {top})", scale))

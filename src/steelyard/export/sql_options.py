@@ -103,14 +103,14 @@ def takes(
 ]:
     """Return a decorator: the fields of options become arguments of a function."""
     first = Parameter("clf", Parameter.POSITIONAL_ONLY)
-    every = [first, *signature(options).parameters.values()]
+    parameters = [first, *signature(options).parameters.values()]
 
     def with_fields(write: Callable[[BaseNB, SQLOptions], str]) -> Any:
         @wraps(write)
         def written(clf: BaseNB, *values: Fields.args, **named: Fields.kwargs) -> str:
             return write(clf, options(*values, **named))
 
-        vars(written)["__signature__"] = Signature(every)
+        vars(written)["__signature__"] = Signature(parameters)
         return written
 
     return with_fields

@@ -232,15 +232,15 @@ def _labels(y: Any, n_rows: int) -> tuple[NDArray[Any], Any]:
         )
     if is_on_device(y) and cuda.as_cuda_array(y).dtype.kind in "biu":
         column = cuda.as_cuda_array(y).reshape(n_rows, 1)
-        known = device_bytes(column)
-        (values,) = (feature.values for feature in known.schema().features)
+        on_device = device_bytes(column)
+        (values,) = (feature.values for feature in on_device.schema().features)
         classes = np.array(values, dtype=column.dtype)
         share = np.zeros((1, 256), dtype=np.uint8)
-        share[0, classes.astype(np.int64) - known.lows[0]] = np.arange(len(classes))
-        out = zeros((1, known.narrow.shape[1]), np.uint8)
+        share[0, classes.astype(np.int64) - on_device.lows[0]] = np.arange(len(classes))
+        out = zeros((1, on_device.narrow.shape[1]), np.uint8)
         one = np.array([0], dtype=np.int32), np.array([0, 1], dtype=np.int32)
         plan = (to_device(share), *map(to_device, one), out)
-        launch(scattering.pack, blocks_for(0), 0, known.narrow, *plan)
+        launch(scattering.pack, blocks_for(0), 0, on_device.narrow, *plan)
         return classes, out.view(np.uint32).reshape(out.size // 4)
     classes, labels = encode_labels(_host(y))
     if len(classes) > 256:
@@ -284,7 +284,7 @@ def proba_on_device(model: NBModel, codes: DeviceCodes, out: Any = None) -> Any:
         out = empty((codes.n_rows, model.n_classes), np.float64)
     is_narrow = codes.wide is None and codes.numbers is None
     if is_narrow and model.n_classes == 2 and np.isfinite(model.log_prior).all():
-        tables = _known(_spread(model.table[:, 1] - model.table[:, 0], codes), codes)
+        tables = _trimmed(_spread(model.table[:, 1] - model.table[:, 0], codes), codes)
         pairs = ColumnPairs.of(np.array(list(map(len, tables))), 1, _MAX_JOINT)
         if 8 * int(pairs.places[-1]) <= most_shared():
             _logistic(model, codes, pairs, pairs.join(tables), out)
@@ -293,10 +293,10 @@ def proba_on_device(model: NBModel, codes: DeviceCodes, out: Any = None) -> Any:
     return out
 
 
-def _known(tables: list[Floats], codes: DeviceCodes) -> list[Floats]:
+def _trimmed(tables: list[Floats], codes: DeviceCodes) -> list[Floats]:
     """Leave out stored values that mean nothing, all but the first after the others."""
-    known = (np.flatnonzero(stored).max(initial=0) for stored in codes.meanings)
-    return [table[: last + 2] for table, last in zip(tables, known, strict=True)]
+    observed = (np.flatnonzero(stored).max(initial=0) for stored in codes.meanings)
+    return [table[: last + 2] for table, last in zip(tables, observed, strict=True)]
 
 
 def _spread(table: Floats, codes: DeviceCodes) -> list[Floats]:
@@ -356,11 +356,11 @@ def _gatherer(
     """Return a kernel, copies of its table, their bytes, and what it is given first."""
     # Without narrow columns there is one of zeros, which adds nothing.
     spread, words = _spread(model.table, codes), codes.words_or_zeros()
-    known = _known(spread, codes) or [np.zeros((1, model.n_classes))]
-    pairs = ColumnPairs.of(np.array(list(map(len, known))), 1, _MAX_JOINT)
+    tables = _trimmed(spread, codes) or [np.zeros((1, model.n_classes))]
+    pairs = ColumnPairs.of(np.array(list(map(len, tables))), 1, _MAX_JOINT)
     n_bytes = 8 * int(pairs.places[-1])
     if n_bytes <= most_shared():
-        plan, table = pairs.plan(words.size // len(known)), pairs.join(known)
+        plan, table = pairs.plan(words.size // len(tables)), pairs.join(tables)
         copies = copies_for(n_bytes, _COPIES)
         given = (words, *plan, to_device(table.T))
         return gathering.gather_pairs, copies, copies * n_bytes, given

@@ -97,9 +97,9 @@ class ArffReader:
             places.append(self._line)
             table += cells
         columns = [self._column(j, table[j::n], places) for j in range(n)]
-        known = np.array([weights.get(i, 1.0) for i in range(len(places))])
+        row_weights = np.array([weights.get(i, 1.0) for i in range(len(places))])
         named = (self._relation, self._names, columns, self._declared)
-        return *named, known if weights else None
+        return *named, row_weights if weights else None
 
     def _fail(self, problem: str) -> NoReturn:
         raise ArffError(self._path, self._line, problem) from None
@@ -285,9 +285,9 @@ class ArffReader:
             column[:] = cells
             return column
         # Every row shares the declared string, so a cell costs one pointer.
-        known: dict[str | None, str | None] = {v: v for v in (None, *values)}
+        row_weights: dict[str | None, str | None] = {v: v for v in (None, *values)}
         try:
-            column[:] = [known[cell] for cell in cells]
+            column[:] = [row_weights[cell] for cell in cells]
         except KeyError as error:
             cell = error.args[0]
             self._line = places[cells.index(cell)]

@@ -86,8 +86,8 @@ class CopyWriter:
     def _add(self, row: int, place: Place) -> None:
         # Batches of one file follow from its first row.
         if self._origins:
-            before, known = self._origins[-1]
-            if known.name == place.name and place.row - known.row == row - before:
+            before, last = self._origins[-1]
+            if last.name == place.name and place.row - last.row == row - before:
                 return
         self._origins.append((row, place))
 

@@ -377,20 +377,20 @@ def reweigh_many(values, starts, table, prior, y, user_weights, weights, hist):
 def _finish(p, rows, lo, values, starts, y, user_weights, weights, hist):
     """Add the losses of a few rows to their weights, and count them: () log-loss."""
     b = values.shape[1]
-    every = user_weights.size == 0
+    unweighted = user_weights.size == 0
     loss = 0.0
     product = 1.0
     for r in range(rows):
         i = lo + r
         weights[i] += 1.0 - p[r]
-        u = weights[i] if every else weights[i] * user_weights[i]
-        if every and p[r] > _MIN_FACTOR:
+        u = weights[i] if unweighted else weights[i] * user_weights[i]
+        if unweighted and p[r] > _MIN_FACTOR:
             product *= p[r]
             if r % _MAX_FACTORS == _MAX_FACTORS - 1:
                 loss -= math.log(product)
                 product = 1.0
         elif p[r] > 0.0:
-            loss -= math.log(p[r]) * (1.0 if every else user_weights[i])
+            loss -= math.log(p[r]) * (1.0 if unweighted else user_weights[i])
         else:
             loss = np.inf
         h = hist[y[i]]

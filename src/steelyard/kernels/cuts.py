@@ -196,8 +196,10 @@ def _(values, labels, weights, start, stop, counts, total, table, scale, left):
     after = np.empty(c.size, dtype=np.int64)
     after[order] = np.cumsum(u[order])
     after -= (np.cumsum(left) - left)[c]
-    before, every = after - u, counts[c]
-    terms = table[after] - table[before] + table[every - after] - table[every - before]
+    before, totals = after - u, counts[c]
+    terms = (
+        table[after] - table[before] + table[totals - after] - table[totals - before]
+    )
     n_left = np.cumsum(u)
     cost = table[n_left] + table[total - n_left] - table[counts].sum() - terms.cumsum()
     distinct = values[start : stop - 1] < values[start + 1 : stop]
@@ -292,7 +294,7 @@ def mdl_cuts(
     kononenko () True, or None for Fayyad and Irani: one of two is compiled. Written to:
     counts (3, K) of the type of weights, ranges (66, 2) int64, cuts (n,).
     """
-    every, left, right = counts[0], counts[1], counts[2]
+    totals, left, right = counts[0], counts[1], counts[2]
     n_found = 0
 
     # Ranges that remain. The shorter part of a cut range is taken first, so that at
@@ -303,11 +305,11 @@ def mdl_cuts(
     while waiting > 0:
         waiting -= 1
         start, stop = ranges[waiting, 0], ranges[waiting, 1]
-        total = _class_counts(labels, weights, start, stop, every)
-        if total < 2 or _n_present(every) < 2:
+        total = _class_counts(labels, weights, start, stop, totals)
+        if total < 2 or _n_present(totals) < 2:
             continue
         cut, n_candidates = _best_cut(
-            values, labels, weights, start, stop, every, total, table, scale, left
+            values, labels, weights, start, stop, totals, total, table, scale, left
         )
         if cut < 0:
             continue
@@ -316,9 +318,9 @@ def mdl_cuts(
         n_cuts = float(n_candidates) if better_encoding else float(total - 1)
         sizes = total, n_left, n_right
         if kononenko is None:
-            accepted = _fayyad_irani_accepts(every, left, right, sizes, n_cuts)
+            accepted = _fayyad_irani_accepts(totals, left, right, sizes, n_cuts)
         else:
-            accepted = _kononenko_accepts(every, left, right, sizes, n_cuts)
+            accepted = _kononenko_accepts(totals, left, right, sizes, n_cuts)
         if not accepted:
             continue
         cuts[n_found] = midpoint(values[cut - 1], values[cut])

@@ -32,7 +32,7 @@ def evaluate_two(values, starts, table, odds, y, weights, kind, a, slope, counts
     loss.
     """
     n, b = values.shape
-    every = weights.size == 0
+    unweighted = weights.size == 0
     total = 0.0
     for lo in range(0, n, ROWS):
         hi = lo + ROWS if lo + ROWS < n else n
@@ -51,7 +51,7 @@ def evaluate_two(values, starts, table, odds, y, weights, kind, a, slope, counts
                 q = (1.0 if t > 0.0 else e) / (1.0 + e)
                 d = -a * q if positive else a * q
                 above = 0.0 if t < 0.0 else t
-                if every:
+                if unweighted:
                     total += above
                     if e < _TINY:
                         # 1 + e would drop digits that matter when all losses are tiny.
@@ -66,7 +66,7 @@ def evaluate_two(values, starts, table, odds, y, weights, kind, a, slope, counts
             total += math.log(product)
         else:
             for i in range(lo, hi):
-                u = 1.0 if every else weights[i]
+                u = 1.0 if unweighted else weights[i]
                 value, d = odds_loss(odds[i], y[i] == 1, kind, a)
                 total += u * value
                 slope[i] = u * d

@@ -204,10 +204,10 @@ def count_all_pairs(columns, offsets, y, weights, table):
     paired with itself.
     """
     d, n = columns.shape
-    every = weights.size == 0
+    unweighted = weights.size == 0
     for i in range(n):
         c = y[i]
-        u = 1.0 if every else weights[i]
+        u = 1.0 if unweighted else weights[i]
         for j in range(d):
             row = table[offsets[j] + columns[j, i]]
             for k in range(d):

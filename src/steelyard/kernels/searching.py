@@ -45,7 +45,7 @@ def log_total(scores, weights):
     empty for ones.
     """
     n, n_classes = scores.shape
-    every = weights.size == 0
+    unweighted = weights.size == 0
     total = 0.0
     for i in range(n):
         s = scores[i]
@@ -58,7 +58,7 @@ def log_total(scores, weights):
             norm += s[c]
         for c in range(n_classes):
             s[c] /= norm
-        total += (1.0 if every else weights[i]) * (top + math.log(norm))
+        total += (1.0 if unweighted else weights[i]) * (top + math.log(norm))
     return total
 
 

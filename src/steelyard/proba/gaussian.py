@@ -215,11 +215,11 @@ def mean_and_deviation(
     Moments (m, K) and overall (m, 1) are of m attributes, or of one for each of m rows.
     """
     variance_of_all = overall.squares / np.maximum(overall.weight, 1e-300)
-    known = moments.weight > 0
-    mean = np.where(known, moments.mean, overall.mean)
+    is_observed = moments.weight > 0
+    mean = np.where(is_observed, moments.mean, overall.mean)
     divisor = moments.weight - 1.0 if unbiased else moments.weight
-    divisor = np.where(divisor > 0, divisor, np.where(known, moments.weight, 1.0))
-    variance = np.where(known, moments.squares / divisor, variance_of_all)
+    divisor = np.where(divisor > 0, divisor, np.where(is_observed, moments.weight, 1.0))
+    variance = np.where(is_observed, moments.squares / divisor, variance_of_all)
     kinds = np.array([feature.kind for feature in features])[:, None]
     if (kinds == "gaussian-relative").any():
         total = np.maximum(moments.weight.sum(axis=1, keepdims=True), 1e-300)

@@ -141,9 +141,9 @@ class DaskParts:
             where = sorted(holders.get(future.key, ()))
             groups.setdefault(where[0] if where else "", []).append(k)
         lost = groups.pop("", [])
-        known = list(groups) or list(self.client.scheduler_info()["workers"])
+        workers = list(groups) or list(self.client.scheduler_info()["workers"])
         for turn, k in enumerate(lost):
-            groups.setdefault(known[turn % len(known)], []).append(k)
+            groups.setdefault(workers[turn % len(workers)], []).append(k)
         return sorted(groups.items(), key=lambda group: group[1][0])
 
 

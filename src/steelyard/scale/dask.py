@@ -115,8 +115,8 @@ class _Collections:
         named = [n for n in (self.roles.target, self.roles.weight) if n is not None]
         wanted = [*self.roles.features, *named]
         # To choose all is a task for each partition, and does nothing.
-        every = len(wanted) == len(self.cells.columns)
-        return self.cells if every else self.cells[wanted]
+        is_whole = len(wanted) == len(self.cells.columns)
+        return self.cells if is_whole else self.cells[wanted]
 
     def read_here(self) -> tuple[Any, str | None, str | None]:
         """Return a source on this machine that computes one partition at a time.

@@ -101,9 +101,9 @@ def read(part: Partition, roles: Roles) -> PartRows:
     labels = as_label_column(labels)
     if not roles.skips_unlabelled or not len(cells):
         return PartRows(cells, labels, weights)
-    known = np.flatnonzero(as_series(labels).factor().indices >= 0)
-    some = None if weights is None else weights[known]
-    return PartRows(_taken(cells, known), _taken(labels, known), some)
+    labelled = np.flatnonzero(as_series(labels).factor().indices >= 0)
+    some = None if weights is None else weights[labelled]
+    return PartRows(_taken(cells, labelled), _taken(labels, labelled), some)
 
 
 def _taken(values: Any, rows: Ints) -> Any:

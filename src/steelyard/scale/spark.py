@@ -90,8 +90,8 @@ class SparkParts:
         step = partial(_call, function, arguments)
         if self._is_kept:
             return self._keep(step)
-        more = (self._frame, self._kept, self._start)
-        return SparkParts(*more, (*self._steps, step))
+        settings = (self._frame, self._kept, self._start)
+        return SparkParts(*settings, (*self._steps, step))
 
     def _keep(self, function: Callable[..., Any]) -> SparkParts:
         """Return what a function makes of each, kept until the fit ends."""

@@ -375,9 +375,9 @@ class _Stage:
         """
         free = -curved.solve(gradient)
         level = self._rows @ (y + free)
-        is_equal, known = np.isinf(self._low), self._multipliers
+        is_equal, multipliers = np.isinf(self._low), self._multipliers
         left, middle = curved.factors(self._rows)
-        chosen = is_equal | (level < 0.0) | (known > 0.0)
+        chosen = is_equal | (level < 0.0) | (multipliers > 0.0)
         step = free
         for _ in range(_MAX_ROUNDS):
             if not chosen.any():
@@ -386,12 +386,12 @@ class _Stage:
             matrix = curved.scale * self._gram[np.ix_(places, places)]
             matrix += left[places] @ middle @ left[places].T
             matrix[np.diag_indices(len(places))] *= 1.0 + _ROUNDING
-            before, low = known[places], self._low[places]
+            before, low = multipliers[places], self._low[places]
             slope = level[places] + matrix @ before
             high = np.full(len(places), np.inf)
             change = box_minimum(matrix, slope, low - before, high)
-            known[places] = np.maximum(before + change, low)
-            step = free + curved.solve(known @ self._rows)
+            multipliers[places] = np.maximum(before + change, low)
+            step = free + curved.solve(multipliers @ self._rows)
             now = self._rows @ (y + step)
             broken = (now < -_BROKEN * np.abs(level).max()) & ~chosen
             if not broken.any():

@@ -330,9 +330,9 @@ class FrameColumn(TableColumn):
             return factors.factor_floats(self._floats)
         if self._is_number:
             # Not through float64, which would merge neighbours above 2^53.
-            known, integers = _known_integers(series)
+            observed, integers = _known_integers(series)
             factor = factors.factor_integers(integers)
-            return _spread(factor, known, len(series))
+            return _spread(factor, observed, len(series))
         factor_native = factors.NATIVE.get(series.implementation.value)
         return factor_native(series.to_native()) if factor_native else super().factor()
 
@@ -340,9 +340,9 @@ class FrameColumn(TableColumn):
         series = self._values
         if not self._is_number or self._dtype not in _INTEGERS:
             return None
-        known, integers = _known_integers(series)
+        observed, integers = _known_integers(series)
         factor = factors.factor_narrow(integers)
-        return None if factor is None else _spread(factor, known, len(series))
+        return None if factor is None else _spread(factor, observed, len(series))
 
 
 class FactorColumn(TableColumn):
@@ -426,25 +426,25 @@ def _known_integers(series: Any) -> tuple[Any, NDArray[Any]]:
     """Return where a series of whole numbers has values, and those in their type."""
     if not series.null_count():
         return slice(None), series.to_numpy()
-    known = ~series.is_null().to_numpy().astype(bool)
-    return known, series.drop_nulls().to_numpy()
+    observed = ~series.is_null().to_numpy().astype(bool)
+    return observed, series.drop_nulls().to_numpy()
 
 
-def _spread(factor: Factor, known: Any, n: int) -> Factor:
+def _spread(factor: Factor, observed: Any, n: int) -> Factor:
     """Return a factor of known cells as one of all n."""
     if factor.indices.size == n:
         return factor
     indices = np.full(n, -1, dtype=np.int64)
-    indices[known] = factor.indices
+    indices[observed] = factor.indices
     return Factor(indices, factor.values)
 
 
 def _float64(series: Any, dtype: Any) -> Floats:
     if dtype in _INTEGERS:
         # Not by a cast: pyarrow refuses whole numbers that float64 rounds.
-        known, integers = _known_integers(series)
+        observed, integers = _known_integers(series)
         numbers = np.full(len(series), math.nan)
-        numbers[known] = integers
+        numbers[observed] = integers
         return numbers
     if dtype != nw.Float64:
         series = series.cast(nw.Float64)

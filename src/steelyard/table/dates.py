@@ -112,13 +112,13 @@ def _moments_of_objects(cells: NDArray[Any]) -> NDArray[Any] | None:
     first = next((cell for cell in cells if not is_missing(cell)), None)
     if not isinstance(first, date):
         return None
-    known = np.array([not is_missing(cell) for cell in cells])
-    if not all(isinstance(cell, date) for cell in cells[known]):
+    observed = np.array([not is_missing(cell) for cell in cells])
+    if not all(isinstance(cell, date) for cell in cells[observed]):
         return None
     moments = np.full(len(cells), "NaT", dtype="datetime64[us]")
-    moments[known] = [
+    moments[observed] = [
         cell.replace(tzinfo=None) if getattr(cell, "tzinfo", None) else cell
-        for cell in cells[known]
+        for cell in cells[observed]
     ]
     return moments
 

@@ -194,11 +194,11 @@ def _plain(value: Any) -> Any:
 
 def _without_missing(indices: NDArray[Any], values: Sequence[Any]) -> Factor:
     """Make values plain, and cells that point to a missing one missing."""
-    known = np.array([not is_missing(value) for value in values], dtype=bool)
+    observed = np.array([not is_missing(value) for value in values], dtype=bool)
     plain = plain_values(values)
-    if not known.all():
+    if not observed.all():
         # The entry added last is the one that index -1 picks.
-        moved = np.append(np.where(known, np.cumsum(known) - 1, -1), -1)
+        moved = np.append(np.where(observed, np.cumsum(observed) - 1, -1), -1)
         indices = moved[indices]
     return Factor(indices, plain)
 
@@ -292,9 +292,9 @@ def factor_narrow(values: NDArray[Any]) -> Factor | None:
 
 def factor_floats(values: Floats) -> Factor:
     """Numbers, NaN where missing; whole ones are the same values as integers."""
-    known = ~np.isnan(values)
+    observed = ~np.isnan(values)
     indices = np.full(values.size, -1, dtype=np.int64)
-    unique, indices[known] = np.unique(values[known], return_inverse=True)
+    unique, indices[observed] = np.unique(values[observed], return_inverse=True)
     if (np.abs(unique) < EXACT).all() and (unique == np.floor(unique)).all():
         return Factor(indices, unique.astype(np.int64).tolist())
     return Factor(indices, unique.tolist())

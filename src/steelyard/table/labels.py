@@ -139,10 +139,10 @@ def _places(
     labels: Sequence[Any], classes: Sequence[Any], unknown: int | None
 ) -> list[Any]:
     """Return positions of labels among classes; blanks at their ends do not matter."""
-    known = {value: k for k, value in enumerate(classes)}
-    plain = by_spelling(known)
+    allowed = {value: k for k, value in enumerate(classes)}
+    plain = by_spelling(allowed)
     return [
-        known.get(label, plain.get(str(label).strip(), unknown)) for label in labels
+        allowed.get(label, plain.get(str(label).strip(), unknown)) for label in labels
     ]
 
 
@@ -358,13 +358,13 @@ def class_factors(class_weight: Any, classes: NDArray[Any], totals: Floats) -> F
     "balanced" is :math:`U / (q N_c)` over the classes that have rows.
     """
     if isinstance(class_weight, Mapping):
-        known = classes.tolist()
-        if unknown := [c for c in class_weight if c not in known]:
+        allowed = classes.tolist()
+        if unknown := [c for c in class_weight if c not in allowed]:
             raise ParameterError(
                 f"`class_weight` names {unknown}, which are not among the classes "
-                f"{known}."
+                f"{allowed}."
             )
-        factors = np.array([float(class_weight.get(c, 1.0)) for c in known])
+        factors = np.array([float(class_weight.get(c, 1.0)) for c in allowed])
         if factors.max() > LARGEST_WEIGHT or factors.min() < MIN_WEIGHT:
             raise ParameterError(
                 f"`class_weight` must hold numbers from {MIN_WEIGHT:g} to "
@@ -385,8 +385,8 @@ def united_classes(of_models: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Return the classes of several models or chunks, sorted."""
     if not of_models:
         return np.empty(0)
-    known = {**dict.fromkeys("iuf", "numbers"), **dict.fromkeys("UOST", "text")}
-    kinds = {known.get(c.dtype.kind, c.dtype.kind) for c in of_models}
+    allowed = {**dict.fromkeys("iuf", "numbers"), **dict.fromkeys("UOST", "text")}
+    kinds = {allowed.get(c.dtype.kind, c.dtype.kind) for c in of_models}
     if len(kinds) > 1:
         shown = " and ".join(str(classes.tolist()[:3]) for classes in of_models[:2])
         raise TableError(

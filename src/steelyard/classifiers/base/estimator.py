@@ -237,8 +237,8 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
             "target_name_": target_name or None,
             "instance_weights_": weights,
         }
-        known = {name: value for name, value in optional.items() if value is not None}
-        for name, value in {**fit.named, **known}.items():
+        present = {name: value for name, value in optional.items() if value is not None}
+        for name, value in {**fit.named, **present}.items():
             setattr(self, name, value)
         self.training_ = TrainingRecord(
             reading=rows.reading,

@@ -28,10 +28,10 @@ def row_summary(
     suspects = training.encoder.__dict__.pop("suspects", {})
     scores = held_out_ranges(training, fit.held_out)
     few = training.small_copy()
-    known = counts, training.n_rows, suspects, more, fit.model, scores
+    facts = counts, training.n_rows, suspects, more, fit.model, scores
     if few is None:
-        return LazySummary.of(_summary(training, *known))
-    return LazySummary(partial(_summary, few, *known))
+        return LazySummary.of(_summary(training, *facts))
+    return LazySummary(partial(_summary, few, *facts))
 
 
 def _summary(

@@ -181,7 +181,7 @@ class _Removal:
     """Counts from which each row takes its own amount."""
 
     schema: TableSchema
-    known: Floats
+    counts_of_codes: Floats
     """Counts by code, zero for code 0, shape (V, K)."""
 
     totals: Floats
@@ -198,13 +198,15 @@ class _Removal:
 
     @classmethod
     def of(cls, counts: Counts, estimation: Estimation, removed: Floats) -> _Removal:
-        known = counts.by_code.copy()
-        known[counts.schema.first_codes] = 0.0
-        totals = FeatureTable(known, counts.schema.offsets).collect(known)
+        counts_of_codes = counts.by_code.copy()
+        counts_of_codes[counts.schema.first_codes] = 0.0
+        totals = FeatureTable(counts_of_codes, counts.schema.offsets).collect(
+            counts_of_codes
+        )
         smoothing = estimation.smoothing
         return cls(
             counts.schema,
-            known,
+            counts_of_codes,
             totals,
             smoothing.value_counts(counts),
             removed,
@@ -217,7 +219,7 @@ class _Removal:
         """Log-probabilities of an attribute's codes in a block of rows, (rows, K)."""
         first = int(self.schema.offsets[feature])
         constant = (self.added[feature] * self.factor[rows])[:, None]
-        top = self.known[first + codes.astype(np.int64)]
+        top = self.counts_of_codes[first + codes.astype(np.int64)]
         bottom = np.tile(self.totals[feature], (len(codes), 1))
         rows_here = np.arange(len(codes))
         for part in (top, bottom):
@@ -230,7 +232,7 @@ class _Removal:
 
     def tables(self) -> tuple[Floats, Floats]:
         """Tables for other classes and for the own one, each (G, V, K)."""
-        spread = FeatureTable(self.known, self.schema.offsets).spread
+        spread = FeatureTable(self.counts_of_codes, self.schema.offsets).spread
         size = spread(self.schema.n_values)[:, None]
         bottom = spread(self.totals)
         pairs = []
@@ -238,7 +240,7 @@ class _Removal:
             constant = spread(self.added)[:, None] * factor
             pair = [
                 _log_ratio(
-                    np.maximum(self.known - gone, 0.0),
+                    np.maximum(self.counts_of_codes - gone, 0.0),
                     np.maximum(bottom - gone, 0.0),
                     constant,
                     size,
@@ -377,9 +379,9 @@ def _log_prior_of_rows(
     labels: NDArray[Any], counts: Counts, estimation: Estimation, removed: Floats
 ) -> Floats:
     """Log priors of some rows, estimated without each."""
-    every = np.arange(len(labels))
+    all_rows = np.arange(len(labels))
     smoothed = np.tile(counts.by_class, (len(labels), 1))
-    smoothed[every, labels] = np.maximum(smoothed[every, labels] - removed, 0.0)
+    smoothed[all_rows, labels] = np.maximum(smoothed[all_rows, labels] - removed, 0.0)
     if estimation.prior == "smoothed":
         factor = estimation.smoothing.factor_without(counts, removed)
         smoothed += factor[:, None] * estimation.smoothing.prior_counts(counts)

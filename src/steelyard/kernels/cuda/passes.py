@@ -222,9 +222,9 @@ def _losses(loss, is_largest):
                 if weights.size:
                     u = weights[r]
                 y = np.int64(byte(labels[r // 4], r % 4))
-                value, more = loss(scores, units, i, m, y, u, a, b, scale)
+                value, bound = loss(scores, units, i, m, y, u, a, b, scale)
                 total += value
-                other = max(other, more) if is_largest else other + more
+                other = max(other, bound) if is_largest else other + bound
             else:
                 for c in range(i, scores.size, m):
                     units[c] = 0

@@ -256,9 +256,9 @@ def _tally(summary: MeasureSummary, j: int, against: int) -> Cell:
 def _scope(summary: MeasureSummary) -> str:
     complete = len(summary.complete)
     left_out = len(summary.datasets) - complete
-    more = f"; {left_out} with missing folds left out" if left_out else ""
+    addition = f"; {left_out} with missing folds left out" if left_out else ""
     sets = counted(complete, "data set")
-    return f"{summary.protocol}: averages and ranks are over {sets}{more}."
+    return f"{summary.protocol}: averages and ranks are over {sets}{addition}."
 
 
 def win_tie_loss_table(summary: MeasureSummary) -> ReportTable:

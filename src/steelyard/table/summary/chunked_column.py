@@ -71,14 +71,16 @@ class Content:
 
     def merged(self, other: Content, label: str) -> Content:
         """Return the union of both; text and numbers are refused."""
-        known = [part for part in (self, other) if part.cells != "nothing"]
+        with_cells = [part for part in (self, other) if part.cells != "nothing"]
         declared = self.declared
         if other.declared is not None:
             declared = other.declared | (declared or frozenset())
-        if len(known) < 2:
+        if len(with_cells) < 2:
             # What has no known cell yields to what has one.
-            most = max(known or (self, other), key=lambda c: _STORAGES.index(c.storage))
-            same = [c for c in known or (self, other) if c.storage == most.storage]
+            most = max(
+                with_cells or (self, other), key=lambda c: _STORAGES.index(c.storage)
+            )
+            same = [c for c in with_cells or (self, other) if c.storage == most.storage]
             is_category = all(c.is_category for c in same)
             declared = declared if is_category else None
             return replace(most, is_category=is_category, declared=declared)
@@ -129,8 +131,8 @@ class Values:
             self.has_fractions |= any(isinstance(v, float) for v in values)
             self.has_large |= any(isinstance(v, int) and abs(v) > EXACT for v in values)
         if mass is not None:
-            more = np.zeros((len(index) - len(self.mass), mass.shape[1]))
-            self.mass = np.concatenate([self.mass, more])
+            new_rows = np.zeros((len(index) - len(self.mass), mass.shape[1]))
+            self.mass = np.concatenate([self.mass, new_rows])
             # Category types may list a value twice.
             np.add.at(self.mass, places, mass)
 
@@ -336,8 +338,8 @@ class ChunkedColumn:
     def mean(self) -> float:
         """Return the mean of the known numbers."""
         assert self.numbers is not None
-        known = (self._by_class - self.missing) * self._factors
-        mean = (self.numbers.sums * self._factors).sum() / known.sum()
+        with_cells = (self._by_class - self.missing) * self._factors
+        mean = (self.numbers.sums * self._factors).sum() / with_cells.sum()
         cells = self._cells(None)
         return settled_mean(mean, np.concatenate([cells.low, cells.high]))
 

@@ -142,12 +142,12 @@ def attribute_areas(
         out[j] = _mean_area(evidence.table.values[rows], counts.by_code[rows])
     for g, j in enumerate(schema.gaussian.tolist()):
         column = training.codes.number_column(g)
-        known = np.flatnonzero(~np.isnan(column))
-        parts = gaussian.only(g).log_densities(column[known, None])
+        observed = np.flatnonzero(~np.isnan(column))
+        parts = gaussian.only(g).log_densities(column[observed, None])
         scores = [np.empty((0, training.n_classes)), *(part[:, 0] for _, part in parts)]
-        mass = np.zeros((len(known), training.n_classes))
-        row_weights = 1.0 if training.weights is None else training.weights[known]
-        mass[np.arange(len(known)), training.labels[known]] = row_weights
+        mass = np.zeros((len(observed), training.n_classes))
+        row_weights = 1.0 if training.weights is None else training.weights[observed]
+        mass[np.arange(len(observed)), training.labels[observed]] = row_weights
         out[j] = _mean_area(np.concatenate(scores), mass)
     return out
 
@@ -186,14 +186,14 @@ def with_bins(training: TrainingSet) -> TrainingSet:
     def cut(g: int) -> tuple[FeatureSchema, CodeBlock]:
         j = int(gaussian[g])
         column = np.ascontiguousarray(codes.number_column(g))
-        known = ~np.isnan(column)
-        weights = None if training.weights is None else training.weights[known]
+        observed = ~np.isnan(column)
+        weights = None if training.weights is None else training.weights[observed]
         feature = codes.schema.features[j]
         edges = np.empty(0)
-        if known.any():
+        if observed.any():
             edges = discretizer.column_edges(
-                column[known],
-                training.labels[known],
+                column[observed],
+                training.labels[observed],
                 training.n_classes,
                 weights,
                 column=(j, feature.name),

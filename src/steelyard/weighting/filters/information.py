@@ -98,10 +98,12 @@ def _known_together(codes: Codes, weights: Floats | None) -> Floats:
     total = np.zeros((d, d))
     for rows in pieces(slice(0, codes.n_rows)):
         part = codes.part(rows)
-        known = np.zeros((d, part.n_rows))
+        observed = np.zeros((d, part.n_rows))
         for j in codes.schema.coded.tolist():
-            known[j] = part.column(j) > 0
-        total += (known if weights is None else known * weights[rows]) @ known.T
+            observed[j] = part.column(j) > 0
+        total += (
+            observed if weights is None else observed * weights[rows]
+        ) @ observed.T
     return total
 
 
@@ -243,12 +245,12 @@ def _sparse(
     first: NDArray[Any], second: NDArray[Any], weights: Floats | None
 ) -> tuple[float, float, float]:
     """Facts of two columns from the pairs of codes that occur."""
-    known = (first > 0) & (second > 0)
-    codes = np.stack([first[known], second[known]], axis=1).astype(np.int64)
+    observed = (first > 0) & (second > 0)
+    codes = np.stack([first[observed], second[observed]], axis=1).astype(np.int64)
     if not len(codes):
         return 0.0, 0.0, 0.0
     distinct, where = np.unique(codes, axis=0, return_inverse=True)
-    u = None if weights is None else weights[known]
+    u = None if weights is None else weights[observed]
     mass = np.bincount(where.ravel(), u).astype(np.float64)
     rows, columns = (np.bincount(distinct[:, k], mass) for k in (0, 1))
     total = mass.sum()

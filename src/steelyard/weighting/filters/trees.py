@@ -111,8 +111,8 @@ class TreeWeighting(FilterWeighting):
         for j, width in enumerate(widths):
             codes = training.codes.column(j)
             # Whether a cell is missing is no test: it counts as the most frequent.
-            known = by_code[offsets[j] + 1 : offsets[j + 1]]
-            usual = 1 + int(np.argmax(known)) if known.size else 0
+            observed = by_code[offsets[j] + 1 : offsets[j + 1]]
+            usual = 1 + int(np.argmax(observed)) if observed.size else 0
             codes = np.where(codes == 0, usual, codes)
             if singled[j]:
                 for value in range(width):
