@@ -18,7 +18,7 @@ from steelyard.weighting import LogProbs, MixtureWeighting, Weighting
 
 if TYPE_CHECKING:
     from steelyard.fitting.rows import PackedRows
-    from steelyard.solvers import Box, Units
+    from steelyard.solvers import Box, Preconditioner
 
 # Rows from which a sampled Hessian is made: about fifty per attribute. Below so many
 # rows a pass costs little more than the sample: 30 rows do, and one pass more now and
@@ -142,11 +142,11 @@ class Objective:
             )
         return ""
 
-    def units(self, weights: Floats, box: Box) -> Units | None:
-        """Return units in which curvatures are alike, where there are any."""
-        from steelyard.fitting.default.preconditioner import units_of
+    def preconditioner(self, weights: Floats, box: Box) -> Preconditioner | None:
+        """Return a scaling to curvatures of about one, None if there is none."""
+        from steelyard.fitting.default.preconditioner import preconditioner_of
 
-        return units_of(self, weights, box)
+        return preconditioner_of(self, weights, box)
 
     # ---------------------------------------------------------- second derivatives
 

@@ -20,33 +20,33 @@ Status = Literal["converged", "iterations", "separable", "stalled"]
 _MAX_WEIGHT = 1e3
 _MIN_LOSS_PER_ROW = 1e-6
 
-# Rounds of finding what steps share, and how exactly.
+# Newton steps for what the steps of weights have in common, and their accuracy.
 _MAX_ROUNDS = 100
 _ACCURACY = 1e-12
 
 
-class Units(Protocol):
-    """A linear change of variables after which curvatures are about one."""
+class Preconditioner(Protocol):
+    """A preconditioner: scaled weights, in which curvatures are about one."""
 
     def weights(self, y: Floats) -> Floats:
-        """Turn a vector in these units into weights."""
+        """Turn scaled weights into weights."""
 
     def vector(self, weights: Floats) -> Floats:
-        """Turn weights into a vector in these units."""
+        """Turn weights into scaled ones."""
 
     def gradient(self, gradient: Floats) -> Floats:
-        """Turn a gradient by weights into one in these units."""
+        """Turn a gradient by weights into one by scaled weights."""
 
 
 @dataclass(frozen=True)
-class Metric:
+class LowRankPreconditioner:
     r"""A rough Hessian :math:`P = \mathrm{diag}(a) + B B^\top`, with few columns of B.
 
-    A box is none any more after a change of variables; a step within bounds, in units
-    of P, is found all the same.
+    Bounds on weights are no bounds on scaled weights: steps within bounds are taken in
+    the norm of P instead.
     """
 
-    own: Floats
+    diagonal: Floats
     """Curvature of each weight by itself, a: shape (p,), positive."""
 
     common: Floats
@@ -54,10 +54,10 @@ class Metric:
 
     @cached_property
     def _roots(self) -> tuple[Floats, Floats, NDArray[Any]]:
-        """Unit of each weight; directions in those units, and their root curvatures."""
-        unit = 1.0 / np.sqrt(self.own)
-        directions, sizes, _ = np.linalg.svd(unit[:, None] * self.common, False)
-        return unit, directions, np.sqrt(1.0 + sizes**2)
+        """Scale of each weight; scaled directions, and their root curvatures."""
+        scale = 1.0 / np.sqrt(self.diagonal)
+        directions, sizes, _ = np.linalg.svd(scale[:, None] * self.common, False)
+        return scale, directions, np.sqrt(1.0 + sizes**2)
 
     def _stretched(self, v: Floats, power: int) -> Floats:
         _, directions, roots = self._roots
@@ -66,27 +66,27 @@ class Metric:
         return v + directions @ ((roots**power - 1.0) * (v @ directions))
 
     def weights(self, y: Floats) -> Floats:
-        """Turn a vector in these units into weights."""
+        """Turn scaled weights into weights."""
         return self._roots[0] * self._stretched(y, -1)
 
     def vector(self, weights: Floats) -> Floats:
-        """Turn weights into a vector in these units."""
+        """Turn weights into scaled ones."""
         return self._stretched(weights / self._roots[0], 1)
 
     def gradient(self, gradient: Floats) -> Floats:
-        """Turn a gradient by weights into one in these units."""
+        """Turn a gradient by weights into one by scaled weights."""
         return self._stretched(self._roots[0] * gradient, -1)
 
     def square(self, step: Floats) -> float:
         """Return the squared length of a step."""
         shared = step @ self.common
-        return float(step @ (self.own * step) + shared @ shared)
+        return float(step @ (self.diagonal * step) + shared @ shared)
 
     def step(self, slope: Floats, low: Floats, high: Floats) -> Floats:
         r"""Minimise :math:`g^\top d + \tfrac12 d^\top P d` over :math:`l \le d \le u`.
 
-        Given :math:`\lambda = B^\top d` each weight is on its own. That vector is where
-        a concave function of r variables is largest, which Newton's method finds.
+        Given :math:`\lambda = B^\top d` weights are independent. That vector is where
+        a concave function of r variables is largest, by Newton's method.
         """
         common, at = self.common, np.zeros(self.common.shape[1])
         sizes = np.abs(common)
@@ -97,7 +97,7 @@ class Metric:
                 break
             moves = np.flatnonzero((d > low) & (d < high))
             inner = common[moves]
-            matrix = inner.T @ (inner / self.own[moves, None])
+            matrix = inner.T @ (inner / self.diagonal[moves, None])
             change = np.linalg.solve(np.eye(len(at)) + matrix, rest)
             t = 1.0
             while t > _ACCURACY:
@@ -115,8 +115,8 @@ class Metric:
     ) -> tuple[Floats, float]:
         """Return each weight's step and the dual function, given what steps share."""
         tilted = slope + self.common @ at
-        d = np.clip(-tilted / self.own, low, high)
-        value = float(d @ (tilted + 0.5 * self.own * d)) - 0.5 * float(at @ at)
+        d = np.clip(-tilted / self.diagonal, low, high)
+        value = float(d @ (tilted + 0.5 * self.diagonal * d)) - 0.5 * float(at @ at)
         return d, value
 
 
@@ -159,8 +159,8 @@ class AnyObjective(Protocol):
     def refuses_second_order(self) -> str:
         """Return why second-order steps cannot be used; '' if they can."""
 
-    def units(self, weights: Floats, box: Box) -> Units | None:
-        """Return units in which curvatures are about one, where there are any."""
+    def preconditioner(self, weights: Floats, box: Box) -> Preconditioner | None:
+        """Return a scaling to curvatures of about one, None if there is none."""
 
     def default_sample(self) -> int:
         """Rows that a sampled Hessian is made from."""
@@ -203,7 +203,7 @@ class Box:
         return np.clip(weights, self.lower, self.upper)
 
     def projected(self, weights: Floats, gradient: Floats) -> Floats:
-        """Return the step that a unit gradient step takes within the bounds.
+        """Return the projected step of length one along the gradient.
 
         It is zero exactly where the first-order conditions hold.
         """

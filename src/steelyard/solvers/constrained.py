@@ -18,11 +18,11 @@ from steelyard.kernels.fitting import descend
 from steelyard.solvers.base import (
     AnyObjective,
     Box,
-    Metric,
+    LowRankPreconditioner,
+    Preconditioner,
     Solution,
     Solver,
     Status,
-    Units,
     note_iteration,
     runaway,
 )
@@ -192,7 +192,7 @@ def _value(gradient: Floats, slope: Floats, d: Floats) -> float:
 
 
 class SpectralGradient(Solver):
-    r"""Spectral projected gradients (Birgin, Martínez & Raydan, 2000) in a metric.
+    r"""Spectral projected gradients (Birgin, Martínez & Raydan, 2000), preconditioned.
 
     .. math:: d = \arg\min_{l \le w + d \le u}\; g^\top d + \tfrac1{2\alpha} d^\top P d
 
@@ -214,24 +214,28 @@ class SpectralGradient(Solver):
 
     def minimize(self, objective: AnyObjective, start: Floats, box: Box) -> Solution:
         """Minimise from a start, within bounds."""
-        metric = None if box.is_open.any() else objective.units(start, box)
-        if isinstance(metric, Metric):
+        scaling = None if box.is_open.any() else objective.preconditioner(start, box)
+        if isinstance(scaling, LowRankPreconditioner):
             with one_blas_thread():
-                result = self._minimize(objective, box.clip(start), box, metric)
+                result = self._minimize(objective, box.clip(start), box, scaling)
             if result.status != "stalled":
                 return result
             start = result.weights
         return LBFGS(self.tol, self.max_iter).minimize(objective, start, box)
 
     def _minimize(
-        self, objective: AnyObjective, x: Floats, box: Box, metric: Metric
+        self,
+        objective: AnyObjective,
+        x: Floats,
+        box: Box,
+        scaling: LowRankPreconditioner,
     ) -> Solution:
         records: list[dict[str, Any]] = []
         value, gradient = objective(x)
         values, length, status = [value], 1.0, runaway(objective, value, box)
         end: Status = "iterations"
         while status is None and len(records) < self.max_iter:
-            step = metric.step(length * gradient, box.lower - x, box.upper - x)
+            step = scaling.step(length * gradient, box.lower - x, box.upper - x)
             slope = float(gradient @ step)
             if slope >= -_CAUTION * self.tol * abs(value):
                 status = "converged"
@@ -244,7 +248,7 @@ class SpectralGradient(Solver):
             bend = t * float(step @ (new_gradient - gradient))
             length = _LONGEST
             if bend > 0.0:
-                length = min(t * t * metric.square(step) / bend, _LONGEST)
+                length = min(t * t * scaling.square(step) / bend, _LONGEST)
             x, value, gradient = box.clip(x + t * step), new_value, new_gradient
             values = [*values[1 - _REMEMBERED :], value]
             note_iteration(records, objective, value, box.projected(x, gradient), t)
@@ -255,7 +259,7 @@ class SpectralGradient(Solver):
         return Solution(x, value, status, len(records), records)
 
 
-# Iterations between two choices of units.
+# Iterations between two preconditioners.
 _ITERATIONS_PER_STAGE = 40
 
 # What is added to the diagonal of the dual problem: constraints of smooth curves are
@@ -283,9 +287,9 @@ class ConstrainedNewton(Solver):
 
     .. math:: d = \arg\min_{A (w + d) \ge 0}\; g^\top d + \tfrac12 d^\top B d
 
-    with the matrix B of L-BFGS in the units of the objective. The step is found by its
-    dual problem, which has a variable for each constraint and touches no rows. A line
-    search goes along it; all points on the way satisfy the constraints.
+    with the matrix B of preconditioned L-BFGS. The step solves the dual problem, which
+    has a variable for each constraint and touches no rows. A line search goes along it;
+    all points on the way satisfy the constraints.
     """
 
     tol: float = setting(
@@ -304,8 +308,8 @@ class ConstrainedNewton(Solver):
         records: list[dict[str, Any]] = []
         with one_blas_thread():
             while True:
-                units = objective.units(start, box)
-                stage = _Stage(objective, box, units)
+                scaling = objective.preconditioner(start, box)
+                stage = _Stage(objective, box, scaling)
                 solution = stage.run(start, records, 0.1 * self.tol, self.max_iter)
                 if solution.status != "iterations" or len(records) >= self.max_iter:
                     return solution
@@ -313,24 +317,26 @@ class ConstrainedNewton(Solver):
 
 
 class _Stage:
-    """Some iterations in the same units."""
+    """Some iterations with the same preconditioner."""
 
-    def __init__(self, objective: AnyObjective, cone: Cone, units: Units | None):
-        self._objective, self._units = objective, units
+    def __init__(
+        self, objective: AnyObjective, cone: Cone, scaling: Preconditioner | None
+    ):
+        self._objective, self._scaling = objective, scaling
         rows = cone.rows.toarray()
-        if units is not None:
-            rows = np.array([units.gradient(row) for row in rows])
+        if scaling is not None:
+            rows = np.array([scaling.gradient(row) for row in rows])
         self._rows = rows / np.maximum(np.linalg.norm(rows, axis=1), 1e-300)[:, None]
         self._low = np.where(cone.is_equal, -np.inf, 0.0)
         self._multipliers = np.zeros(len(rows))
         self._gram = self._rows @ self._rows.T
 
     def _weights(self, y: Floats) -> Floats:
-        return y if self._units is None else self._units.weights(y)
+        return y if self._scaling is None else self._scaling.weights(y)
 
     def _evaluate(self, y: Floats) -> tuple[float, Floats]:
         value, gradient = self._objective(self._weights(y))
-        return value, gradient if self._units is None else self._units.gradient(
+        return value, gradient if self._scaling is None else self._scaling.gradient(
             gradient
         )
 
@@ -338,7 +344,7 @@ class _Stage:
         self, start: Floats, records: list[dict[str, Any]], tol: float, max_iter: int
     ) -> Solution:
         """Iterate until a step promises little, or ``max_iter`` times."""
-        y = start if self._units is None else self._units.vector(start)
+        y = start if self._scaling is None else self._scaling.vector(start)
         curved = InverseHessian(len(y))
         # The nearest point that satisfies the constraints.
         y = y + self._step(y, np.zeros_like(y), curved)

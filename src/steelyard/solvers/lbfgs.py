@@ -1,6 +1,6 @@
 """Limited-memory quasi-Newton: by SciPy within bounds, preconditioned without.
 
-The units are those of a rough Hessian, where an objective has them.
+The preconditioner is a rough Hessian, if an objective has one.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from steelyard._common.threads import one_blas_thread
 from steelyard.solvers.base import (
     AnyObjective,
     Box,
+    Preconditioner,
     Solution,
     Solver,
     Status,
-    Units,
     note_iteration,
     runaway,
 )
 
-# Iterations between two choices of units, and correction pairs.
+# Iterations between two preconditioners, and correction pairs.
 _ITERATIONS_PER_STAGE = 40
 _CORRECTIONS = 15
 
@@ -35,8 +35,8 @@ _MIN_STEP = 1e-10
 class LBFGS(Solver):
     """L-BFGS-B (Byrd, Lu, Nocedal & Zhu, 1995), SciPy's.
 
-    Where the objective offers units in which its curvature is about one, and weights
-    have no bounds, it is minimised in those.
+    If the objective has a preconditioner, and weights have no bounds, it is minimised
+    in scaled weights.
     """
 
     tol: float = setting(
@@ -60,16 +60,16 @@ class LBFGS(Solver):
         """Minimise from a start, within bounds."""
         if box.is_everywhere and self.gradient_tol is None:
             with one_blas_thread():
-                units = objective.units(start, box)
-                if units is not None:
-                    return self._in_units(objective, start, box, units)
+                scaling = objective.preconditioner(start, box)
+                if scaling is not None:
+                    return self._preconditioned(objective, start, box, scaling)
         inside = box.clip(start)
         if (box.lower == box.upper).all():
             return Solution(inside, objective(inside)[0], "converged", 0)
         return _Descent(self, objective, box).run(inside)
 
-    def _in_units(
-        self, objective: AnyObjective, start: Floats, box: Box, units: Units
+    def _preconditioned(
+        self, objective: AnyObjective, start: Floats, box: Box, scaling: Preconditioner
     ) -> Solution:
         """Minimise in scaled weights, whose curvature is about one everywhere.
 
@@ -80,11 +80,11 @@ class LBFGS(Solver):
         """
         records: list[dict[str, Any]] = []
         while True:
-            solution = self._stage(objective, units, start, records)
+            solution = self._stage(objective, scaling, start, records)
             if solution.status != "iterations" or len(records) >= self.max_iter:
                 return solution
             start = solution.weights
-            units = objective.units(start, box) or units
+            scaling = objective.preconditioner(start, box) or scaling
 
     def _left(self, square: float, slope: float) -> float:
         """Estimate the remaining gain from the square of the scaled gradient."""
@@ -93,17 +93,17 @@ class LBFGS(Solver):
     def _stage(
         self,
         objective: AnyObjective,
-        units: Units,
+        scaling: Preconditioner,
         start: Floats,
         records: list[dict[str, Any]],
     ) -> Solution:
         """Make some iterations with the same scaling."""
-        y = units.vector(start)
+        y = scaling.vector(start)
         curved = InverseHessian(len(y))
 
         def function(y: Floats) -> tuple[float, Floats]:
-            value, last["plain"] = objective(units.weights(y))
-            return value, units.gradient(last["plain"])
+            value, last["plain"] = objective(scaling.weights(y))
+            return value, scaling.gradient(last["plain"])
 
         last: dict[str, Floats] = {}
         value, gradient = function(y)
@@ -126,7 +126,7 @@ class LBFGS(Solver):
             curved.learn(t * step, new_gradient - gradient)
             y, gradient = y + t * step, new_gradient
             note_iteration(records, objective, value, last["plain"], t)
-        return Solution(units.weights(y), value, status, len(records), records)
+        return Solution(scaling.weights(y), value, status, len(records), records)
 
 
 class RoughLBFGS(LBFGS):

@@ -152,7 +152,7 @@ class _State:
             diagonal = np.diag(matrix)
             least = 1e-6 * float(diagonal.mean())
             matrix = matrix + np.diag(self._damping * np.maximum(diagonal, least))
-        # In units of each weight's own curvature: attributes whose log-likelihoods
+        # Scaled by the curvature of each weight: attributes whose log-likelihoods
         # differ by many orders of magnitude would swamp each other otherwise.
         unit = np.sqrt(np.maximum(np.diag(matrix), 1e-300))
         scaled = matrix / np.outer(unit, unit)

@@ -1,4 +1,4 @@
-"""The hierarchy of weights: its gradient, its limits, its optimum and its units."""
+"""The hierarchy of weights: its gradient, limits, optimum and preconditioner."""
 
 import tracemalloc
 from dataclasses import replace
@@ -11,13 +11,13 @@ from steelyard import NaiveBayes, ShrinkageNB, WeightedNB
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.default import preconditioner
 from steelyard.fitting.default.preconditioner import (
-    CoupledUnits,
-    choose_units,
-    single_units,
+    CoupledPreconditioner,
+    choose_preconditioner,
+    diagonal_preconditioner,
 )
 from steelyard.losses import LOSSES
 from steelyard.model.base import softmax
-from steelyard.solvers import Metric
+from steelyard.solvers import LowRankPreconditioner
 from steelyard.weighting import HierarchicalWeighting
 
 HUGE = 1e10
@@ -85,11 +85,11 @@ def test_an_infinite_overall_strength_holds_the_overall_weight(mixed, levels):
 
 @pytest.mark.parametrize("strength", [(10.0, 40.0, 10.0), (0.5, 1.0, 0.15)])
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("units", [single_units, CoupledUnits])
+@pytest.mark.parametrize("scaling", [diagonal_preconditioner, CoupledPreconditioner])
 def test_the_optimum_is_that_of_plain_lbfgs(
-    units, n_classes, strength, make_mixed, problem_of, levels, monkeypatch
+    scaling, n_classes, strength, make_mixed, problem_of, levels, monkeypatch
 ):
-    monkeypatch.setattr(preconditioner, "choose_units", units)
+    monkeypatch.setattr(preconditioner, "choose_preconditioner", scaling)
     X, y = make_mixed(160, n_classes)
     # A rigid overall weight would be too steep for it.
     clf = levels(strength, 0.5, tol=1e-9, numeric=ALL).fit(X, y)
@@ -106,26 +106,28 @@ def test_the_optimum_is_that_of_plain_lbfgs(
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("kind", [single_units, CoupledUnits])
-def test_units_turn_weights_there_and_back_and_gradients_by_the_chain_rule(
+@pytest.mark.parametrize("kind", [diagonal_preconditioner, CoupledPreconditioner])
+def test_preconditioners_turn_weights_there_and_back_and_gradients_by_the_chain_rule(
     kind, n_classes, make_mixed, problem_of, fixed
 ):
     X, y = make_mixed(80, n_classes)
     problem = problem_of(fixed(), X, y)
-    units = kind(problem.objective, problem.start)
+    scaling = kind(problem.objective, problem.start)
     weights = somewhere(problem)
-    if kind is CoupledUnits:  # has no place for what all classes have in common
+    if (
+        kind is CoupledPreconditioner
+    ):  # has no place for what all classes have in common
         level = problem.objective.weighting.levels(weights, problem.evidence)
         level.intercept[:] -= level.intercept.mean()
         level.by_value[:] -= level.by_value.mean(axis=1, keepdims=True)
-    own = units.vector(weights)
-    np.testing.assert_allclose(units.weights(own), weights, atol=1e-9)
-    np.testing.assert_allclose(units.vector(units.weights(own)), own, atol=1e-9)
+    own = scaling.vector(weights)
+    np.testing.assert_allclose(scaling.weights(own), weights, atol=1e-9)
+    np.testing.assert_allclose(scaling.vector(scaling.weights(own)), own, atol=1e-9)
     # x = A y, so a gradient in y is A' times one in x.
     direction = np.random.default_rng(4).normal(size=len(own))
     _, gradient = problem.objective(weights)
-    along = gradient @ (units.weights(own + direction) - weights)
-    assert units.gradient(gradient) @ direction == pytest.approx(along, rel=1e-7)
+    along = gradient @ (scaling.weights(own + direction) - weights)
+    assert scaling.gradient(gradient) @ direction == pytest.approx(along, rel=1e-7)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -146,16 +148,16 @@ def test_the_diagonal_is_that_of_the_hessian(n_classes, make_mixed, problem_of, 
     np.testing.assert_allclose(diagonal[own], exact[own], rtol=1e-9, atol=1e-9)
 
 
-def test_units_make_curvatures_alike(two, problem_of, fixed):
+def test_preconditioners_make_curvatures_alike(two, problem_of, fixed):
     X, y = two
     problem = problem_of(fixed(), X, y)
     weights = problem.solve(replace(fixed()._recipe(), tol=1e-9)).weights
-    units = single_units(problem.objective, weights)
+    scaling = diagonal_preconditioner(problem.objective, weights)
     sample = problem.objective.sample(10**9)
     bent = sample.curvature(weights, exact=True)
     eye = np.eye(len(weights))
-    columns = [units.weights(unit) for unit in eye]
-    hessian = [units.gradient(sample.product(bent, column)) for column in columns]
+    columns = [scaling.weights(unit) for unit in eye]
+    hessian = [scaling.gradient(sample.product(bent, column)) for column in columns]
     values = np.linalg.eigvalsh(hessian)
     plain = np.linalg.eigvalsh([sample.product(bent, unit) for unit in eye])
     assert values.max() / values.min() < 1e-3 * plain.max() / plain.min()
@@ -164,7 +166,7 @@ def test_units_make_curvatures_alike(two, problem_of, fixed):
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("columns", [["colour", "length", "width"], ["length"]])
 @pytest.mark.parametrize("numeric", [ALL, "gaussian"])
-def test_coupled_units_of_all_rows_make_all_curvatures_equal(
+def test_coupled_preconditioners_of_all_rows_make_all_curvatures_equal(
     numeric, columns, n_classes, make_mixed, problem_of, fixed, monkeypatch
 ):
     monkeypatch.setattr(preconditioner, "_UNIFORM_SHARE", 0.0)
@@ -173,25 +175,28 @@ def test_coupled_units_of_all_rows_make_all_curvatures_equal(
     u = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
     problem = problem_of(fixed(numeric=numeric), X, y, u)
     weights = somewhere(problem)
-    units = CoupledUnits(problem.objective, weights)
+    scaling = CoupledPreconditioner(problem.objective, weights)
     sample = problem.objective.sample(10**9)
     bent = sample.curvature(weights, exact=True)
-    columns = map(units.weights, np.eye(len(units.vector(weights))))
-    hessian = [units.gradient(sample.product(bent, column)) for column in columns]
+    columns = map(scaling.weights, np.eye(len(scaling.vector(weights))))
+    hessian = [scaling.gradient(sample.product(bent, column)) for column in columns]
     own = preconditioner._COUPLED_SHARE * np.array(hessian)
     np.testing.assert_allclose(own, np.eye(len(own)), atol=0.01)
 
 
 def test_weights_are_coupled_where_rows_outnumber_them_by_far(problem_of, fixed):
     random = np.random.default_rng(0)
-    for n_rows, n_columns, kind in ((4_000, 4, CoupledUnits), (200, 40, Metric)):
+    for n_rows, n_columns, kind in (
+        (4_000, 4, CoupledPreconditioner),
+        (200, 40, LowRankPreconditioner),
+    ):
         X, y = random.integers(0, 3, (n_rows, n_columns)), np.arange(n_rows) % 2
         clf = fixed(categorical_features="all")
         problem = problem_of(clf, X, y)
-        assert isinstance(choose_units(problem.objective, problem.start), kind)
+        assert isinstance(choose_preconditioner(problem.objective, problem.start), kind)
 
 
-def test_coupled_units_bear_strengths_of_next_to_nothing(fixed):
+def test_coupled_preconditioners_bear_strengths_of_next_to_nothing(fixed):
     random = np.random.default_rng(0)
     y = np.arange(4_000) % 2
     X = random.integers(0, 3 + y[:, None], (4_000, 3))
@@ -264,11 +269,11 @@ def test_couplings_take_one_matrix_whatever_the_threads(n_classes, problem_of, f
     problem = problem_of(clf, X[:, None], y)
     tracemalloc.start()
     try:
-        units = CoupledUnits(problem.objective, problem.start)
+        scaling = CoupledPreconditioner(problem.objective, problem.start)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    size = len(units.vector(problem.start))
+    size = len(scaling.vector(problem.start))
     assert size >= 1_200
     # A sum in single precision and its factor, and as much for blocks of rows.
     assert peak <= 24 * size**2
@@ -278,6 +283,10 @@ def test_couplings_are_bounded_in_bytes(problem_of, fixed, monkeypatch):
     X = np.random.default_rng(0).integers(0, 3, (4_000, 4))
     clf = fixed(categorical_features="all")
     problem = problem_of(clf, X, np.arange(4_000) % 2)
-    assert isinstance(choose_units(problem.objective, problem.start), CoupledUnits)
+    assert isinstance(
+        choose_preconditioner(problem.objective, problem.start), CoupledPreconditioner
+    )
     monkeypatch.setattr(preconditioner, "_MAX_BYTES", 1_000)
-    assert isinstance(choose_units(problem.objective, problem.start), Metric)
+    assert isinstance(
+        choose_preconditioner(problem.objective, problem.start), LowRankPreconditioner
+    )

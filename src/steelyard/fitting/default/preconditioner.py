@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from steelyard._common.arrays import Floats, Ints
 from steelyard.fitting.objective import Objective, Sample
 from steelyard.model.base import softmax
-from steelyard.solvers import Box, Cone, Metric, Units
+from steelyard.solvers import Box, Cone, LowRankPreconditioner, Preconditioner
 from steelyard.table.codes import FeatureTable
 from steelyard.weighting import Effect, HierarchicalWeighting, LogProbs, Weighting
 
@@ -62,14 +62,16 @@ _ROUNDING = 1e-5
 _Singles = NDArray[np.float32]
 
 
-def units_of(objective: Objective, weights: Floats, box: Box) -> Units | None:
+def preconditioner_of(
+    objective: Objective, weights: Floats, box: Box
+) -> Preconditioner | None:
     """Return a preconditioner, None if plain coordinates are used."""
     if objective.weighting.has_levels:
         if objective.penalty is None:
             return None
         if isinstance(box, Cone) and objective.size <= _MAX_COUPLED:
-            return CoupledUnits(objective, weights)
-        return choose_units(objective, weights)
+            return CoupledPreconditioner(objective, weights)
+        return choose_preconditioner(objective, weights)
     if box.is_open.any() or not objective.loss.has_true_gradient:
         return None
     return rough_hessian(objective)
@@ -78,7 +80,9 @@ def units_of(objective: Objective, weights: Floats, box: Box) -> Units | None:
 # ------------------------------------------------------------------------- hierarchies
 
 
-def choose_units(objective: Objective, weights: Floats) -> Metric | CoupledUnits:
+def choose_preconditioner(
+    objective: Objective, weights: Floats
+) -> LowRankPreconditioner | CoupledPreconditioner:
     """Couple weights if that costs less than the passes over rows that it saves.
 
     Its memory is bounded too, whatever the number of rows.
@@ -88,11 +92,13 @@ def choose_units(objective: Objective, weights: Floats) -> Metric | CoupledUnits
     n_cells = objective.n_rows * evidence.n_features * (k - 1)
     is_small = _BYTES_PER_COUPLING * n_effective**2 <= _MAX_BYTES
     if is_small and n_effective**3 <= _MAX_CUBES_PER_CELL * n_cells:
-        return CoupledUnits(objective, weights)
-    return single_units(objective, weights)
+        return CoupledPreconditioner(objective, weights)
+    return diagonal_preconditioner(objective, weights)
 
 
-def single_units(objective: Objective, weights: Floats) -> Metric:
+def diagonal_preconditioner(
+    objective: Objective, weights: Floats
+) -> LowRankPreconditioner:
     r"""Return a diagonal preconditioner: :math:`1 / \sqrt{2 \lambda_k + s H_{kk}}`.
 
     The penalty differs by powers of ten from level to level; after this scaling it does
@@ -106,7 +112,9 @@ def single_units(objective: Objective, weights: Floats) -> Metric:
     # Couplings are left out; shared weights are rough.
     diagonal = objective.weighting.diagonal(by_effect, objective.evidence)
     ridge = objective.penalty.curvature(len(weights))
-    return Metric(ridge + _DIAGONAL_SHARE * diagonal, np.empty((len(weights), 0)))
+    return LowRankPreconditioner(
+        ridge + _DIAGONAL_SHARE * diagonal, np.empty((len(weights), 0))
+    )
 
 
 def _even_shares(sample: Sample, weights: Floats) -> Floats:
@@ -115,7 +123,7 @@ def _even_shares(sample: Sample, weights: Floats) -> Floats:
     return (1.0 - _UNIFORM_SHARE) * share + _UNIFORM_SHARE / share.shape[1]
 
 
-class CoupledUnits:
+class CoupledPreconditioner:
     r"""A preconditioner that couples all weights.
 
     It is :math:`x = L^{-\top} y` with the Cholesky factor :math:`L L^\top = s H`.
@@ -254,7 +262,7 @@ def _single(values: Floats) -> _Singles:
 # ---------------------------------------------------------------------- within bounds
 
 
-def rough_hessian(objective: Objective) -> Metric | None:
+def rough_hessian(objective: Objective) -> LowRankPreconditioner | None:
     r"""Return the Hessian as if classes were equally likely and attributes independent.
 
     With :math:`s_c` the slope of a row's score of class c by the weights it is
@@ -276,16 +284,22 @@ def rough_hessian(objective: Objective) -> Metric | None:
     by_row = np.tile(share * sample.row_weights()[:, None], k)
     first, second = (sample.rows.scatter(by_row, power) for power in (1, 2))
     parts = [_half(objective, half, first, second) for half in halves]
-    own = np.concatenate([own for own, _ in parts])
+    curvature = np.concatenate([curvature for curvature, _ in parts])
     common = block_diag(*(common for _, common in parts))
-    n_free = objective.size - len(own)
+    n_free = objective.size - len(curvature)
     # The share of a mixture comes first, and bends about as much as a score.
-    own = np.concatenate([np.full(n_free, share * objective.total_weight), own])
+    curvature = np.concatenate(
+        [np.full(n_free, share * objective.total_weight), curvature]
+    )
     common = np.concatenate([np.zeros((n_free, common.shape[1])), common])
     if objective.penalty is not None:
-        own = own + objective.penalty.curvature(len(own))
+        curvature = curvature + objective.penalty.curvature(len(curvature))
     # Likelihoods may be so far apart that their squares overflow.
-    return Metric(own, common) if np.isfinite(own).all() else None
+    return (
+        LowRankPreconditioner(curvature, common)
+        if np.isfinite(curvature).all()
+        else None
+    )
 
 
 def _half(
@@ -299,9 +313,11 @@ def _half(
     means = np.stack(
         [weighting.pullback(_of_class(first, c), evidence) for c in range(k)], axis=1
     ) / np.sqrt(total)
-    own = weighting.pullback(second, squared) - (means**2).sum(axis=1)
-    own = np.maximum(own, 0.0) + _MIN_CURVATURE_SHARE * max(float(own.mean()), 1e-300)
-    return own, means @ contrasts(k) / np.sqrt(1.0 - 1.0 / k)
+    curvature = weighting.pullback(second, squared) - (means**2).sum(axis=1)
+    curvature = np.maximum(curvature, 0.0) + _MIN_CURVATURE_SHARE * max(
+        float(curvature.mean()), 1e-300
+    )
+    return curvature, means @ contrasts(k) / np.sqrt(1.0 - 1.0 / k)
 
 
 def _of_class(effect: Effect, c: int) -> Effect:
