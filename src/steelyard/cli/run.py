@@ -23,7 +23,7 @@ __all__ = ["main"]
 
 # In the order in which a newcomer needs them; each is a file of this folder.
 NAMES = "fit predict evaluate explain export scorecard edit monitor methods compare "
-NAMES += "reproduce demo completion"
+NAMES += "reproduce datasets demo completion"
 
 for _name in NAMES.split():
     import_module(f"steelyard.cli.{_name}")

@@ -65,13 +65,20 @@ def data_folder(path: Folder = None) -> Path:
     return folder
 
 
-def has_dataset(name: str, folder: Folder = None) -> bool:
-    """Return whether a data set, or that of a task, is in the folder or bundled."""
+def source_of(name: str, folder: Folder = None) -> str:
+    """Say where a data set, or that of a task, is: folder, scikit-learn or missing."""
     if name.startswith("task:"):
         files = [task.file for task in (*TASKS, *MULTICLASS) if name[5:] == task.name]
-        return any(has_dataset(file, folder) for file in files)
+        return source_of(files[0], folder) if files else "missing"
     where = find_folder(folder)
-    return name in (*BUNDLED, _WDBC) or (where is not None and name in _files(where))
+    if where is not None and name in _files(where):
+        return "folder"
+    return "scikit-learn" if name in (*BUNDLED, _WDBC) else "missing"
+
+
+def has_dataset(name: str, folder: Folder = None) -> bool:
+    """Return whether a data set, or that of a task, is in the folder or bundled."""
+    return source_of(name, folder) != "missing"
 
 
 @cache
