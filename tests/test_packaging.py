@@ -105,10 +105,16 @@ def test_a_wheel_without_types_with_tests_or_too_large_is_refused(tmp_path, chec
         "has 10,000,000 bytes, more than 1,310,720",
     ]
     assert check_dist["faults_of_wheel"](WHEEL, 1000, TRACKED) == []
-    papers = {"reproduction/printed/rnb_table3.csv"}
-    assert check_dist["faults_of_wheel"](WHEEL, 1000, TRACKED | papers) == [
-        "lacks steelyard/lab/papers/reproduction/printed/rnb_table3.csv"
+    moved = {"reproduction/printed/rnb_table3.csv", "docs/methods.md", "docs/gpu.md"}
+    assert check_dist["faults_of_wheel"](WHEEL, 1000, TRACKED | moved) == [
+        "lacks steelyard/classifiers/methods.md",
+        "lacks steelyard/lab/papers/reproduction/printed/rnb_table3.csv",
     ]
+    targets = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    assert check_dist["MOVED"] == {
+        key + "/" * (Path(key).suffix == ""): value + "/" * (Path(key).suffix == "")
+        for key, value in targets.items()
+    }
     assert check_dist["version_of"](path) == "1.0"
 
 

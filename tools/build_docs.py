@@ -39,6 +39,7 @@ from docsite.versions import build_versions
 import steelyard
 from steelyard._common.settings import Declared, Setting
 from steelyard.classifiers.registry import Method, classes, homes
+from steelyard.cli.methods import section_of
 from steelyard.persistence.content import PARTS, declaration_of, estimator_class
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -278,7 +279,7 @@ def method_page(entry: Method, text: str) -> str:
 
 ## What it computes
 
-{elsewhere(section(entry, text))}
+{elsewhere(section_of(entry, text))}
 
 ## Settings
 
@@ -305,17 +306,6 @@ def when_to_use(entry: Method, text: str) -> str:
     raise LookupError(
         f'docs/methods.md: {entry.acronym} has no row in the table "take it".'
     )
-
-
-def section(entry: Method, text: str) -> str:
-    """Return the section of ``docs/methods.md`` that a method is named in."""
-    for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
-        heading, body = part.split("\n", 1)
-        names = heading.split(", ")
-        plain = re.sub("-(CLL|MSE)$", "", entry.acronym)
-        if plain in names or set(entry.names) & set(names):
-            return body.strip()
-    raise LookupError(f"docs/methods.md has no section for {entry.acronym}.")
 
 
 def elsewhere(text: str) -> str:

@@ -21,8 +21,12 @@ ROOT = Path(__file__).resolve().parents[1]
 # Bytes, 1.25 MiB. A wheel holds source and tables alone.
 LARGEST_WHEEL = 5 << 18
 
-# Where a wheel has the experiments of the papers.
-PAPERS = "steelyard/lab/papers/"
+# Where a wheel has files that are not below src.
+MOVED = {
+    "reproduction/": "steelyard/lab/papers/reproduction/",
+    "docs/methods.md": "steelyard/classifiers/methods.md",
+    "docs/references.bib": "steelyard/classifiers/references.bib",
+}
 
 TRIAL = """
 import numpy as np
@@ -59,7 +63,9 @@ def tracked_files() -> set[str]:
 def faults_of_wheel(files: set[str], size: int, tracked: Iterable[str]) -> list[str]:
     """Return what is wrong with a wheel: the package, all of it, and nothing else."""
     below = {name.removeprefix("src/") for name in tracked if name.startswith("src/")}
-    below |= {PAPERS + name for name in tracked if name.startswith("reproduction/")}
+    for start, place in MOVED.items():
+        moved = (name for name in tracked if name.startswith(start))
+        below |= {place + name.removeprefix(start) for name in moved}
     stray = {name for name in files - below if ".dist-info/" not in name}
     faults = [f"lacks {name}" for name in sorted(below - files)]
     faults += [f"has {name}, which is not of the package" for name in sorted(stray)]

@@ -1,6 +1,13 @@
-"""steelyard methods: the table of methods."""
+"""steelyard methods: the table of methods, and all about one."""
+
+import re
+
+import pytest
+from sklearn.datasets import load_iris
 
 import steelyard
+from steelyard.cli import methods
+from steelyard.lab.protocols import PROTOCOLS
 
 
 def test_methods_lists_every_method(run, run_json, monkeypatch):
@@ -23,3 +30,45 @@ def test_methods_marks_the_default(run):
     lines = [line for line in run("methods").out.splitlines() if "(default)" in line]
     assert len(lines) == 1
     assert "SHNB" in lines[0]
+
+
+def test_methods_tells_all_about_one(run, run_json, refused):
+    out = run("methods", "rnb").out
+    assert out.startswith("Method: RNB\n\nLearns: class-specific and shared")
+    for part in (
+        "\\hat P = \\alpha P^D + (1 - \\alpha) P^I",
+        "*Errata:*",
+        "Defaults: bounds=(0.0, 1.0)",
+        'As published: sy.method("RNB", solver="published", missing="impute"',
+        'protocol="published-rnb"',
+        "doi = {10.1109/ACCESS.2020.3044946}",
+    ):
+        assert part in out
+    assert run_json("methods", "kl nb")["method"] == "GRAWNB, KLNB"
+    assert "Did you mean 'CAWNB'" in refused("methods", "CAWBN")
+
+
+@pytest.mark.parametrize("entry", steelyard.methods(), ids=lambda entry: entry.acronym)
+def test_each_method_has_a_model_references_and_settings_that_exist(entry):
+    facts = methods.facts_of(entry)
+    assert len(facts["model"]) > 200
+    assert (facts["bibtex"] == "none") == (entry.family == "ours")
+    settings, protocol = methods.as_published(
+        entry, methods.read_document("methods.md")
+    )
+    classifier = eval(f"entry.create({settings})", {"entry": entry})
+    assert protocol in ("", *PROTOCOLS)
+    if settings:
+        X, y = load_iris(return_X_y=True)
+        classifier.fit(X[::5], y[::5]).predict(X)
+
+
+def test_references_and_settings_as_published_are_of_methods():
+    acronyms = {entry.acronym for entry in steelyard.methods()}
+    bib = methods.read_document("references.bib")
+    keywords = ", ".join(re.findall(r"keywords = {(.*)}", bib)).split(", ")
+    assert set(keywords) <= acronyms
+    page = methods.read_document("methods.md")
+    table = page.split("## As published", 1)[1].split("\n## ", 1)[0]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert set(re.findall("`(.*?)`", "".join(rows))) <= acronyms

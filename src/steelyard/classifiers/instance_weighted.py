@@ -104,7 +104,9 @@ class CollaborativeNB(WeightedNB):
     weighted counts held fixed. "reversed" (CWNB-R) learns attribute weights first, and
     instance weights with the weighted posterior. "interactive" (CWNB-I) and
     "reversed-interactive" (CWNB-RI) alternate one round of each until the accuracy on
-    the training rows no longer improves.
+    the training rows no longer improves. The paper has ten bins of equal width and
+    fills in missing cells: ``numeric="equal-width", missing="impute",
+    cardinality="declared"``, with ``solver="published"``.
 
     References
     ----------

@@ -64,7 +64,9 @@ class ClassAttributeWeightedNB(WeightedNB):
     .. math:: z_c(x) = \log \pi_c + \sum_j W_{cj} \log \theta_{j,x_j|c}
 
     Squared error by default (CAWNB-MSE); ``loss="log"`` is CAWNB-CLL.
-    ``published_gradient=True`` leaves out the terms between classes, as printed.
+    ``published_gradient=True`` leaves out the terms between classes, as printed. The
+    paper stopped at the 100th step and filled in missing cells: ``solver="published",
+    missing="impute", cardinality="declared"``.
 
     References
     ----------
@@ -102,7 +104,8 @@ class RegularizedNB(WeightedNB):
     with :math:`P^D` from weights per class and attribute and :math:`P^I` from weights
     per attribute, all in [0, 1], minimising half the squared error to the paper's
     relative accuracy of 1e-7. The true gradient is used;
-    ``published_gradient=True`` is the printed one.
+    ``published_gradient=True`` is the printed one. The paper also filled in missing
+    cells: ``missing="impute", cardinality="declared"``.
 
     References
     ----------
@@ -130,8 +133,10 @@ class ExponentialNB(_KimLeeNB):
        f(x) = \log\frac{\pi_+}{\pi_-} + \sum_j w_j
        \log\frac{\theta_{j,x_j|+}}{\theta_{j,x_j|-}}
 
-    and its multi-class form. The minimiser estimates half the log-odds;
-    ``calibrated=True`` doubles them for the probabilities.
+    and its multi-class form; the paper has a model for each pair of classes,
+    ``multiclass="one-vs-one"``, and stopped L-BFGS-B early, ``solver="published"``. The
+    minimiser estimates half the log-odds; ``calibrated=True`` doubles them for the
+    probabilities.
 
     References
     ----------
@@ -147,6 +152,8 @@ class DevianceNB(_KimLeeNB):
 
     .. math:: \min_{w \ge 0} \sum_i \log\bigl(1 + e^{-2 s_i f(x_i)}\bigr)
 
+    With several classes the paper has ``multiclass="one-vs-one"``.
+
     References
     ----------
     T. Kim, J.-S. Lee (2022), IEEE Access 10; see ``ExponentialNB``.
@@ -160,6 +167,8 @@ class LogisticNB(_KimLeeNB):
 
     .. math:: \min_{w \ge 0} \sum_i \log\bigl(1 + e^{-s_i f(x_i)}\bigr)
 
+    With several classes the paper has ``multiclass="one-vs-one"``.
+
     References
     ----------
     T. Kim, J.-S. Lee (2022), IEEE Access 10; see ``ExponentialNB``.
@@ -172,7 +181,8 @@ class GeneralizedDevianceNB(_KimLeeNB):
     .. math:: f(x) = w_0 \log\frac{\pi_+}{\pi_-} + \sum_j w_j
        \log\frac{\theta_{j,x_j|+}}{\theta_{j,x_j|-}}, \qquad w_0, w \ge 0
 
-    LNB is the case :math:`w_0 = 1`, DNB the case :math:`w_0 = 2`.
+    LNB is the case :math:`w_0 = 1`, DNB the case :math:`w_0 = 2`. With several classes
+    the paper has ``multiclass="one-vs-one"``.
 
     References
     ----------

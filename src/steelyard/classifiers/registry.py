@@ -203,14 +203,19 @@ def method(name: str, **settings: Any) -> BaseNB:
     >>> sy.method("GNB", n_jobs=2).numeric
     'gaussian'
     """
-    entry = _by_name().get(_plain(name)) if isinstance(name, str) else None
-    if entry is not None:
-        return entry.create(**settings)
     if _plain(str(name)) == "svm":
         # A baseline of scikit-learn's, not an entry of the table.
         baselines = import_module("steelyard.lab.baselines")
         svm: BaseNB = baselines.baseline("SVM", **settings)
         return svm
+    return entry_of(name).create(**settings)
+
+
+def entry_of(name: str) -> Method:
+    """Return the entry of a method by one of its names, as ``method`` takes them."""
+    entry = _by_name().get(_plain(name)) if isinstance(name, str) else None
+    if entry is not None:
+        return entry
     acronyms = [entry.acronym for entry in entries()]
     hint = did_you_mean(name, (n for entry in entries() for n in entry.names))
     raise ParameterError(

@@ -70,6 +70,8 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
     target, or without any known predictor, are left out; so are predictors with fewer
     than two observed categories. Other missing cells, and categories never seen, are
     skipped. Numbers are cut into ten bins of equal width, and empty bins are merged.
+    :math:`\bar l(J)` divides both of its sums by n; the manual divides one by the cases
+    with a known cell in the subset, ``divisor="observed"``.
 
     Notes
     -----

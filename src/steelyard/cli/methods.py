@@ -1,14 +1,21 @@
-"""``steelyard methods``: a table of every method."""
+"""``steelyard methods``: a table of every method, and what there is to know of one."""
 
 from __future__ import annotations
 
 import argparse
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from steelyard.cli import options, output
 
-_METHODS = "list every method"
+if TYPE_CHECKING:
+    from steelyard.classifiers.registry import Method
+
+_METHODS = "list every method, or tell all about one"
 _METHODS_EXAMPLES = """
 steelyard methods
+steelyard methods RNB
 steelyard methods --family filters
 steelyard methods --json | jq -r '.[].acronym'
 """
@@ -16,6 +23,8 @@ steelyard methods --json | jq -r '.[].acronym'
 
 def add_methods_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
+    about = "formulas, errata, settings as published and BibTeX of this method"
+    parser.add_argument("acronym", nargs="?", metavar="ACRONYM", help=about)
     about = "only families whose name contains this"
     parser.add_argument("--family", metavar="TEXT", help=about)
     options.add_json(parser)
@@ -23,10 +32,15 @@ def add_methods_options(parser: argparse.ArgumentParser) -> None:
 
 @options.command("methods", _METHODS, _METHODS_EXAMPLES, add_methods_options)
 def run_methods(arguments: argparse.Namespace) -> None:
-    """Print the table of methods."""
+    """Print the table of methods, or everything about one."""
     import steelyard
-    from steelyard.classifiers.registry import DEFAULT
+    from steelyard.classifiers.registry import DEFAULT, entry_of
 
+    if arguments.acronym is not None:
+        facts = facts_of(entry_of(arguments.acronym))
+        texts = (f"{key.capitalize()}: {value}" for key, value in facts.items())
+        output.present(arguments, lambda: facts, lambda: print(*texts, sep="\n\n"))
+        return
     rows = steelyard.methods().rows()
     if arguments.family is not None:
         families = sorted({row["family"] for row in rows})
@@ -46,3 +60,65 @@ def run_methods(arguments: argparse.Namespace) -> None:
         if DEFAULT in line[0].split(", "):
             line[0] += " (default)"
     output.print_table("Methods", header, cells, n_texts=4)
+
+
+def facts_of(entry: Method) -> dict[str, Any]:
+    """Return what the documentation says of a method, by topic."""
+    page = read_document("methods.md")
+    classifier = entry.create()
+    settings = classifier.get_params(deep=False)
+    published, protocol = as_published(entry, page)
+    call = f'sy.method("{entry.acronym}"{published and f", {published}"})'
+    if protocol:
+        call += f'; whole table prepared: sy.compare(..., protocol="{protocol}")'
+    return {
+        "method": ", ".join(entry.names),
+        "learns": entry.learns,
+        "paper": entry.paper,
+        "class": f"steelyard.{entry.class_name}",
+        "model": section_of(entry, page),
+        "defaults": ", ".join(f"{key}={value!r}" for key, value in settings.items()),
+        "as published": call,
+        "bibtex": "\n\n".join(["", *references_of(entry)]).strip() or "none",
+    }
+
+
+def read_document(name: str) -> str:
+    """Read a file of ``docs``; a wheel has copies beside the methods."""
+    here = Path(__file__)
+    path = here.parents[3] / "docs" / name
+    if not path.is_file():
+        path = here.parents[1] / "classifiers" / name
+    return path.read_text(encoding="utf-8")
+
+
+def section_of(entry: Method, page: str) -> str:
+    """Return the section of ``docs/methods.md`` that a method is named in."""
+    for part in re.split(r"^## ", page, flags=re.MULTILINE)[1:]:
+        heading, body = part.split("\n", 1)
+        names = heading.split(", ")
+        plain = re.sub("-(CLL|MSE)$", "", entry.acronym)
+        if plain in names or set(entry.names) & set(names):
+            return body.strip()
+    raise LookupError(f"docs/methods.md has no section for {entry.acronym}.")
+
+
+def as_published(entry: Method, page: str) -> tuple[str, str]:
+    """Return settings that make a preset what its paper ran, and a protocol."""
+    table = page.split("\n## As published\n", 1)[1].split("\n## ", 1)[0]
+    for line in table.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if f"`{entry.acronym}`" in cells[0]:
+            return cells[1].strip("`"), cells[2].strip("`")
+    return "", ""
+
+
+def references_of(entry: Method) -> list[str]:
+    """Return the BibTeX entries of the papers of a method."""
+    entries = re.findall(r"^@.*?^}", read_document("references.bib"), re.M | re.S)
+    named = [re.search(r"keywords = {(.*)}", text) for text in entries]
+    return [
+        text
+        for text, match in zip(entries, named, strict=True)
+        if match and entry.acronym in match[1].split(", ")
+    ]
