@@ -207,6 +207,13 @@ class Run:
             for j, method in enumerate(results.methods)
         }
 
+    def seconds(self, part: str) -> dict[str, float]:
+        """Return how long all fits of a comparison took, by method."""
+        results = self.results(part)
+        runs = results.settings["folds"] * results.settings["repeats"]
+        total = np.nansum(runs * results.matrix("fit_seconds"), axis=0)
+        return dict(zip(results.methods, total.tolist(), strict=True))
+
     def pairs(
         self, file: str, forms: Forms, rows: Sequence[str] | None = None
     ) -> list[ColumnPair]:

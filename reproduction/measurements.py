@@ -156,13 +156,28 @@ def large_sets(
 
 
 def variants(
-    run: Run, methods: Sequence[str], printed: Mapping[str, Sequence[float]]
+    run: Run,
+    methods: Sequence[str],
+    printed: Mapping[str, Sequence[float]],
+    printed_wins: Mapping[str, Sequence[int]],
 ) -> Values:
     """Tables 4 and 5: compare the variants, and count rounds of interactive ones.
 
-    Printed are average, median and maximum of the rounds.
+    Printed are average, median and maximum of the rounds, and on how many data sets the
+    first method is significantly better and worse than a variant.
     """
-    accuracies = run.accuracies("tables")
+    accuracies, seconds = run.accuracies("tables"), run.seconds("tables")
+    tally = run.summary("tables", methods).win_tie_loss
+    times = [
+        {
+            "method": name,
+            "theirs": " / ".join(map(str, printed_wins.get(name, ("", "")))),
+            "ours": f"{tally.wins[0, j]} / {tally.losses[0, j]}" if j else " / ",
+            "seconds": seconds[name],
+            "ratio": seconds[name] / seconds[methods[0]],
+        }
+        for j, name in enumerate(methods)
+    ]
     shown = {name: averaged(accuracies[name]) for name in methods}
     rows = []
     for name, theirs in printed.items():
@@ -177,6 +192,7 @@ def variants(
     spread = max(averages) - min(averages)
     return {
         "rows": rows,
+        "times": times,
         "by_set": figures_table(shown),
         "spread": spread,
         "equal": spread < 1,

@@ -22,11 +22,50 @@ from reproduction.report import (
     side_by_side,
     table,
 )
+from steelyard.lab.data.datasets import load_dataset
 from steelyard.lab.statistics.two_methods import (
     Zeros,
     wilcoxon_signed_rank,
     win_tie_loss,
 )
+
+# -------------------------------------------------------------------------- data table
+
+
+def data_table(run: Run, printed: str | None = None, prefix: str = "") -> Values:
+    """Describe the data sets, and compare counts with a printed table of them.
+
+    Of a printed table those columns are compared that are measured under their names.
+    """
+    rows, differ, n_compared = [], [], 0
+    for name in run.names:
+        data = load_dataset(f"{prefix}{name}", run.folder)
+        kinds = list(data.kinds.values())
+        ours = {
+            "instances": str(len(data)),
+            "continuous": str(kinds.count("numeric")),
+            "discrete": str(kinds.count("categorical")),
+            "attributes_and_class": str(len(kinds) + 1),
+            "classes": str(len(data.classes)),
+            "missing": "NY"[int(data.table.isna().any(axis=None))],
+            "numeric": "NY"["numeric" in kinds],
+        }
+        theirs = run.printed(printed).get(name, {}) if printed else {}
+        common = [key for key in ours if key in theirs]
+        n_compared += len(common)
+        differ += [
+            f"{name} {key.replace('_', ' ')} {theirs[key]}, here {ours[key]}"
+            for key in common
+            if theirs[key] != ours[key]
+        ]
+        rows.append({"name": name, **ours})
+    return {
+        "sets": rows,
+        "n": n_compared,
+        "same": n_compared - len(differ),
+        "differ": "; ".join(differ) or "none",
+    }
+
 
 # ---------------------------------------------------------------------- accuracy table
 
@@ -68,7 +107,7 @@ def accuracy_table(
             **_judged(run, pair, allowed),
             "counted": sum(abs(gap) <= count_within for gap in pair.gaps.values()),
             "note": (notes or {}).get(pair.title, ""),
-            "seconds": _seconds(run, *chosen[pair.title]),
+            "seconds": run.seconds(chosen[pair.title][0])[chosen[pair.title][1]],
         }
     tables = [accuracy_columns(run, printed, forms, group, first) for group in groups]
     return {
@@ -95,13 +134,6 @@ def _judged(run: Run, pair: ColumnPair, allowed: float) -> Values:
     }
 
 
-def _seconds(run: Run, part: str, method: str) -> float:
-    """Return how long all fits of a method took."""
-    results = run.results(part)
-    seconds = results.matrix("fit_seconds") * results.settings["folds"]
-    return float(np.nansum(seconds[:, results.methods.index(method)]))
-
-
 # -------------------------------------------------------------------------- rank table
 
 
@@ -112,16 +144,18 @@ def rank_table(
     shown: Sequence[str],
     printed: str,
     counted: Sequence[str],
+    ahead: str,
 ) -> Values:
     """Compare averages, average ranks and significant wins of the first method.
 
     The printed table has a row per method, and ``counted`` are its columns of
-    significant wins and losses of the first. All methods ``shown`` have a column of
+    significant wins and losses of the first, ``ahead`` that of sets on which its
+    average is larger. All methods ``shown`` have a column of
     accuracies; those in ``methods`` are ranked.
     """
     run.compares_sets(part)
     columns, summary = run.accuracies(part), run.summary(part, methods)
-    tally = summary.win_tie_loss
+    tally, means = summary.win_tie_loss, summary.means.round(9)
     rows: list[dict[str, Any]] = []
     for j, name in enumerate(methods):
         cells = run.printed(printed)[name]
@@ -135,8 +169,9 @@ def rank_table(
             ],
             "rank": [float(cells["average_rank"]), summary.ranks[j]],
             "wins": f"{wins} | {tally.wins[0, j]} / {tally.losses[0, j]}",
+            "ahead": f"{cells[ahead]} | {(means[:, 0] > means[:, j]).sum()}",
         }
-        rows.append(row if j else {**row, "wins": " | "})
+        rows.append(row if j else {**row, "wins": " | ", "ahead": " | "})
     first = rows[0]["average"]
     for row in rows:
         row["lead"] = [first[k] - row["average"][k] for k in (0, 1)]
@@ -239,6 +274,8 @@ def wilcoxon_table(
     for (row, column), test in tests.items():
         sign = " +" if test.r_plus > test.r_minus else " -"
         marks = {"star": " *", "sign": sign} if test.p_value <= 0.05 else _NO_MARKS
+        if 0.05 < test.p_value <= 0.1:
+            marks = {**marks, "star": " (*)"}
         p_value = float(theirs[row][column]) if theirs else None
         cells[row, column] = cell.format(test=test, printed=p_value, **marks)
     lines = [
@@ -253,6 +290,19 @@ def wilcoxon_table(
         "wins": wins,
         "wins_all": run.judged(wins == len(scores) - 1),
     }
+
+
+def draw_bars(bars: Mapping[str, Mapping[str, float]], ylabel: str) -> Any:
+    """Draw bars in groups: series by name, each with a value by title."""
+    drawn, grid = _panels(7.0, 3.4)
+    axes, width = grid[0, 0], 0.8 / len(bars)
+    for k, (series, values) in enumerate(bars.items()):
+        places = np.arange(len(values)) + k * width
+        axes.bar(places, list(values.values()), width, label=series)
+    axes.set_xticks(np.arange(len(values)) + 0.4 - width / 2, list(values))
+    axes.set_ylabel(ylabel)
+    axes.legend(frameon=False, fontsize="small")
+    return drawn
 
 
 # Hollow markers, the first the largest: curves that coincide are all seen.

@@ -92,3 +92,17 @@ def two_groups(
     steps[:, 0, 0] = rng.normal(0.0, 2.0, size=n_rows)
     steps[:, 1, 0] = rng.normal(-1.5 * y, 0.5)
     return steps.cumsum(axis=2).reshape(n_rows, n_columns), y
+
+
+def opposite_rows(
+    n_rows: int, n_wrong: int, rng: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_]]:
+    """Generate two groups in the plane, and a few rows with the label of the other.
+
+    Returns cells, labels 0 and 1, and which rows are on the wrong side.
+    """
+    y = np.repeat([0, 1], n_rows)
+    wrong = np.arange(2 * n_rows + n_wrong) >= 2 * n_rows
+    side = np.concatenate([y, np.arange(n_wrong) % 2])
+    labels = np.where(wrong, 1 - side, side)
+    return rng.normal(4.0 * side[:, None] - 2.0, 1.0, (len(side), 2)), labels, wrong

@@ -13,11 +13,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reproduction import documents
+from reproduction import documents, exponential_loss
 from reproduction.documents import PAPERS, read_paper, reproduce
 from reproduction.engine import Run
 from reproduction.measurements import by_size
 from reproduction.report import (
+    ColumnPair,
     Picture,
     Reproduction,
     Section,
@@ -25,9 +26,11 @@ from reproduction.report import (
     replace_section,
     side_by_side,
 )
+from reproduction.sections import data_table
 from reproduction.simulated import (
     NoisyLabels,
     flip_labels,
+    opposite_rows,
     sum_of_attributes,
     two_groups,
 )
@@ -580,3 +583,67 @@ def test_generated_labels_say_whether_the_attributes_add_up_to_nine():
     np.testing.assert_array_equal(y, X.astype(int).sum(axis=1) >= 9)
     # 57.1 % of all 4,096 rows: not balanced, as the paper says.
     assert 0.53 < y.mean() < 0.61
+
+
+def test_losses_of_a_margin_are_those_of_the_paper():
+    drawn = exponential_loss.loss_curves(
+        None, {"exponential": "ENB", "deviance": "DNB", "log": "LNB"}
+    )["drawn"]
+    margins, curves = drawn[0]["loss by margin"]
+    m = np.array(margins)
+    np.testing.assert_allclose(curves["ENB"], np.exp(-m), rtol=1e-12)
+    np.testing.assert_allclose(curves["DNB"], np.log1p(np.exp(-2 * m)), rtol=1e-12)
+    np.testing.assert_allclose(curves["LNB"], np.log1p(np.exp(-m)), rtol=1e-12)
+
+
+def test_five_rows_on_the_wrong_side_have_less_of_the_exponential_loss():
+    run = Run(read_paper("exponential"), None, progress=False)
+    values = exponential_loss.five_wrong(run, ["ENB", "DNB", "LNB"], 3, 100)
+    enb, dnb, lnb = (row["ours"] for row in values["rows"])
+    assert 20 < enb < min(dnb, lnb) and max(dnb, lnb) < 100
+    X, y, wrong = opposite_rows(50, 5, np.random.default_rng(0))
+    assert len(X) == 105 and wrong.sum() == 5
+    near = (X.sum(axis=1) > 0).astype(int)
+    assert (near[~wrong] == y[~wrong]).mean() > 0.98 and (near[wrong] != y[wrong]).all()
+
+
+def test_relative_improvement_of_print_is_that_of_its_accuracies():
+    # By hand: Table 2's rows and columns, the definition of section IV.B.
+    run = Run(read_paper("exponential"), None, progress=False)
+    table = pd.DataFrame(run.printed("exp_table2")).T.drop(columns=["no", "dataset"])
+    table = table.astype(float)
+    by_hand = table.sub(table["NB"], axis=0).div(table["NB"], axis=0) * 100
+    best = by_hand[["ENB", "DNB", "LNB", "GDNB"]].max(axis=1).mean()
+    assert round(best, 2) == 10.56  # 10.65 in print, digits exchanged
+    columns = {name: table[name].to_dict() for name in table}
+    pairs = [ColumnPair(name, column, column) for name, column in columns.items()]
+    found = exponential_loss._improvements(pairs, "measured", list(columns["NB"]))
+    for name in ("SBC", "MSE", "GDNB"):
+        np.testing.assert_allclose(list(found[name].values()), by_hand[name])
+    assert round(np.mean(list(found["best of four"].values())), 2) == 10.56
+    for name, printed in (("SBC", 8.82), ("KLNB", 6.18), ("CBFWNB", 9.83)):
+        assert abs(by_hand[name].mean() - printed) < 0.006
+
+
+def test_data_tables_name_what_differs_from_print(toy):
+    paper = replace(read_paper("rnb"), data=("toy", "iris"))
+    run = Run(paper, toy, progress=False)
+    values = data_table(run, "rnb_table2")
+    assert values["sets"][0] | {"instances": "40"} == {
+        "name": "toy",
+        "instances": "40",
+        "continuous": "1",
+        "discrete": "1",
+        "attributes_and_class": "3",
+        "classes": "2",
+        "missing": "Y",
+        "numeric": "Y",
+    }
+    assert (values["n"], values["same"], values["differ"]) == (5, 5, "none")
+
+
+@needs_data
+def test_counts_of_data_sets_are_those_of_the_papers():
+    run = real_run(replace(read_paper("rnb"), data=("labor", "zoo", "glass", "vote")))
+    values = data_table(run, "rnb_table2")
+    assert values["differ"] == "glass classes 7, here 6"
