@@ -24,7 +24,13 @@ from steelyard.persistence.models import build_model, describe_model
 from steelyard.persistence.reader import InvalidContentError, tagged_number
 from steelyard.persistence.table import describe_classes, describe_schema
 from steelyard.proba.smoothing import SMOOTHINGS
-from steelyard.solvers import LBFGS, Fixed, Newton, SpectralGradient
+from steelyard.solvers import (
+    LBFGS,
+    Fixed,
+    GradientDescent,
+    Newton,
+    SpectralGradient,
+)
 from steelyard.table.discretizers.unsupervised import CLASSES as DISCRETIZERS
 from steelyard.weighting import WEIGHTINGS
 
@@ -97,6 +103,7 @@ PARTS: dict[str, type[Declared]] = {
         *(type(smoothing) for smoothing in SMOOTHINGS.values()),
         *DISCRETIZERS,
         Fixed,
+        GradientDescent,
         LBFGS,
         Newton,
         SpectralGradient,

@@ -16,6 +16,7 @@ from steelyard.solvers.base import (
 from steelyard.solvers.constrained import (
     Cone,
     ConstrainedNewton,
+    GradientDescent,
     SpectralGradient,
 )
 from steelyard.solvers.lbfgs import LBFGS
@@ -28,6 +29,7 @@ __all__ = [
     "Cone",
     "ConstrainedNewton",
     "Fixed",
+    "GradientDescent",
     "LowRankPreconditioner",
     "Newton",
     "Preconditioner",

@@ -191,6 +191,51 @@ def _value(gradient: Floats, slope: Floats, d: Floats) -> float:
     return float(0.5 * d @ (gradient + slope))
 
 
+class GradientDescent(Solver):
+    r"""Steps down the gradient with a line search, as the RNB paper prints them.
+
+    .. math:: w \leftarrow \Pi_{[l, u]}\bigl(w - \epsilon \nabla f(w)\bigr), \qquad
+       \frac{|f_t - f_{t+1}|}{\max(|f_t|, |f_{t+1}|, 1)} \le \eta
+
+    The first step has length one, each line search begins at twice the step before.
+    """
+
+    tol: float = setting(
+        default=1e-7,
+        allowed=number(0.0),
+        about="Stop when a step lowers the objective by no more than this share of it, "
+        "or of one where it is smaller.",
+    )
+    max_iter: int = setting(
+        default=10_000, allowed=whole(1), about="Largest number of steps."
+    )
+
+    def minimize(self, objective: AnyObjective, start: Floats, box: Box) -> Solution:
+        """Minimise from a start, within bounds."""
+        records: list[dict[str, Any]] = []
+        x = box.clip(start)
+        value, gradient = objective(x)
+        length = 1.0 / max(float(np.linalg.norm(gradient)), 1e-300)
+        status = runaway(objective, value, box)
+        while status is None and len(records) < self.max_iter:
+            step = box.clip(x - length * gradient) - x
+            slope = float(gradient @ step)
+            found = search_step(objective, x, step, slope, value, value)
+            if found is None:
+                status = "converged"
+                break
+            before = value
+            t, value, gradient = found
+            x, length = box.clip(x + t * step), 2.0 * t * length
+            note_iteration(records, objective, value, box.projected(x, gradient), t)
+            most = max(abs(before), abs(value), 1.0)
+            if before - value <= self.tol * most:
+                status = "converged"
+            else:
+                status = runaway(objective, value, box)
+        return Solution(x, value, status or "iterations", len(records), records)
+
+
 class SpectralGradient(Solver):
     r"""Spectral projected gradients (Birgin, Martínez & Raydan, 2000), preconditioned.
 

@@ -56,8 +56,16 @@ class LBFGS(Solver):
         "objective at the start times a ten-thousandth of the square root of ``tol``.",
     )
 
+    start: float | None = setting(
+        default=None,
+        allowed=NONE | number(),
+        about="Where all weights begin; None begins at naive Bayes, with ones.",
+    )
+
     def minimize(self, objective: AnyObjective, start: Floats, box: Box) -> Solution:
         """Minimise from a start, within bounds."""
+        if self.start is not None:
+            start = np.full_like(start, self.start)
         if box.is_everywhere and self.gradient_tol is None:
             with one_blas_thread():
                 scaling = objective.preconditioner(start, box)
