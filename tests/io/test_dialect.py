@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import sys
 from argparse import Namespace
 
@@ -9,6 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from steelyard import load
+from steelyard.cli.run import main
 from steelyard.exceptions import ParameterError
 from steelyard.io.chunks import regroup
 from steelyard.io.dataset import read_dataset
@@ -104,6 +107,48 @@ def test_what_one_column_does_not_tell_others_do(tmp_path, text, expected):
 def test_a_column_with_points_in_a_file_of_commas_is_read_as_it_is(tmp_path):
     text = "a;b;c\n1,5;2.25;0,1\n2,5;3.5;0,2\n"
     assert read(tmp_path, text)[0]["b"].tolist() == [2.25, 3.5]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_a_column_with_commas_in_a_file_of_points_is_read_as_it_is(tmp_path, separator):
+    cells = ["206,13", "0,125", "1,250", "7"] * 60
+    lines = [
+        f'"{cell}"{separator}{k / 8}{separator}{k}' for k, cell in enumerate(cells)
+    ]
+    text = "\n".join([separator.join("abc"), *lines])
+    found, notes = read(tmp_path, text)
+    assert found["a"].tolist() == [206.13, 0.125, 1.25, 7.0] * 60
+    assert notes[-1] == "a: numbers, with decimal commas"
+    found, _ = read(tmp_path, text, decimal=".")
+    assert found["a"].tolist() == cells
+
+
+def test_a_model_remembers_the_decimal_mark_of_a_column(tmp_path, capsys):
+    rows = [f"{k % 9},{k % 7}50;{k % 5}.25;{'uv'[k % 2]}" for k in range(300)]
+    path = written(tmp_path, "\n".join(["a;b;class", *rows]))
+    model = str(tmp_path / "model.json")
+    fit = ["fit", str(path), "--method", "NB", "--no-check", "-o", model]
+    assert main(fit) == 0
+    clf = load(model)
+    assert clf.training_.reading["decimals"] == {"a": ","}
+    new = written(tmp_path, "a;b\n1,250;1.25\n3,150;2.25\n", name="new.csv")
+    expected = clf.predict_proba(pd.DataFrame({"a": [1.25, 3.15], "b": [1.25, 2.25]}))
+    # A small file is predicted in a way of its own, unless a table is written.
+    capsys.readouterr()
+    assert main(["predict", model, str(new), "--json"]) == 0
+    quick = json.loads(capsys.readouterr().out)["rows"]
+    assert main(["predict", model, str(new), "-o", str(tmp_path / "out.parquet")]) == 0
+    table = pd.read_parquet(tmp_path / "out.parquet")
+    for found in (quick, table.to_numpy().tolist()):
+        np.testing.assert_allclose([row[1:] for row in found], expected, atol=1e-12)
+
+
+def test_the_decimal_mark_of_a_file_is_decided_once(tmp_path):
+    # With either mark, another column has the say: it was read again and again.
+    rows = [f"{k % 9 + 1},509;{k % 90},5;x" for k in range(250)]
+    rows[0] = "1,509;1.5;x"
+    found, _ = read(tmp_path, "\n".join(["a;b;c", *rows]))
+    assert found["b"].isna().sum() <= 1
 
 
 def test_options_override_what_was_found(tmp_path):

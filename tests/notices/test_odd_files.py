@@ -329,6 +329,12 @@ WRITTEN = {
         "except 3 cells: 'unknown'",
         None,
     ),
+    "decimal commas in one column": (
+        "a.csv",
+        written({"bill": lambda k, c: str(c).replace(".", ",")}),
+        "bill: numbers, with decimal commas",
+        None,
+    ),
     "both decimal marks": (
         "a.csv",
         written({"bill": lambda k, c: str(c).replace(".", ",."[k % 2])}),

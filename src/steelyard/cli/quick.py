@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 from steelyard._common.text import listed
 from steelyard.cli import options
 from steelyard.cli.output import note
-from steelyard.io.dialect import HEAD, USUAL, asked_dialect, find_dialect
+from steelyard.io.dialect import (
+    HEAD,
+    USUAL,
+    asked_dialect,
+    decimal_in,
+    find_dialect,
+)
 from steelyard.io.lines import CsvLines
 from steelyard.io.numbers import read_numbers
 from steelyard.io.paths import TEXT, find_files
@@ -132,7 +138,7 @@ class _Small:
         _need(file.format in TEXT)
         asked, usual = asked_dialect(**reading), USUAL[file.format]
         self._dialect = find_dialect(file.head(HEAD), asked, usual, like)
-        self._units = like.get("units", {})
+        self._like = like
         lines = CsvLines.of(file, self._dialect, asked["encoding"] is not None)
         with file.open() as raw:
             rows = list(lines.rows(raw))
@@ -153,8 +159,9 @@ class _Small:
             return [None if cell is None else _TRUTH[cell.lower()] for cell in read]
         _need(kind == "numbers" or not any(read))
         texts = {cell for cell in read if cell is not None}
-        marks = self._dialect.decimal, self._dialect.thousands
-        numbers = read_numbers(texts, *marks, self._units.get(name, ""))
+        marks = decimal_in(name, self._dialect, self._like), self._dialect.thousands
+        unit = self._like.get("units", {}).get(name, "")
+        numbers = read_numbers(texts, *marks, unit)
         # The ordinary path reports cells that are no numbers.
         _need(
             len(numbers) == len(texts)

@@ -50,7 +50,7 @@ _SEPARATORS = ("\t", ";", "|", ",")
 _BOMS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _NAMES = {"\t": "tabs", ";": "semicolons", "|": "vertical bars", ",": "commas"}
 _NAMES[" "] = "blanks"
-_DECIMALS = {".": "points", ",": "commas"}
+DECIMALS = {".": "points", ",": "commas"}
 # What Excel writes and reads above the names.
 _SEPARATOR_LINE = re.compile(r"\ufeff?\"?sep=(.)\"?\s*")
 
@@ -122,14 +122,14 @@ class CsvDialect:
         """
         words = {
             "separator": f"cells between {_NAMES.get(self.separator, self.separator)}",
-            "decimal": f"decimal {_DECIMALS[self.decimal]}",
+            "decimal": f"decimal {DECIMALS[self.decimal]}",
             "quote": "texts in single quotes",
             "encoding": f"encoding {self.encoding}",
         }
         plain = CsvDialect(separator=usual if usual != " " else ",")
         of_model = like.get("decimal", self.decimal)
         if of_model != self.decimal:
-            words["decimal"] += f" (the file of the model had {_DECIMALS[of_model]})"
+            words["decimal"] += f" (the file of the model had {DECIMALS[of_model]})"
             plain = replace(plain, decimal=of_model)
         return ", ".join(
             text
@@ -387,6 +387,13 @@ def decimal_of(
         is_maybe = any(marks.is_maybe for marks in numbers)
         return "," if is_maybe and separator == ";" else guess
     return "," if votes[","] > votes["."] else "."
+
+
+def decimal_in(column: str, dialect: CsvDialect, like: Mapping[str, Any]) -> str:
+    """Return the decimal mark of a column of a file, as it is in a model's file."""
+    is_alike = like.get("decimal", ".") == dialect.decimal
+    decimals = like.get("decimals", {}) if is_alike else {}
+    return str(decimals.get(column, dialect.decimal))
 
 
 def _marks_of(rows: list[list[str]], empty: Set[str]) -> Iterator[Marks]:

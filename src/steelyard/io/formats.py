@@ -68,7 +68,8 @@ class WholeFiles(Reader):
         self._like = like
         self.labels = {}
         words = dialect.missing_values
-        self.reading = {"missing_values": words, "dates": {}, "units": {}}
+        self.reading = {"missing_values": words}
+        self.reading |= {"decimals": {}, "dates": {}, "units": {}}
         self._tables = {file.name: self._table(file) for file in files}
         first = self._tables[files[0].name]
         self.name = files[0].name if len(files) == 1 else f"{len(files)} files"
@@ -214,10 +215,13 @@ class WholeFiles(Reader):
             self.notes.append(code_note(name, tally.width))
         if not tally.is_numeric():
             return texts
-        self.notes += tally.tally.notes(name)
+        self.notes += tally.notes(name, ".")
+        if tally.mark != ".":
+            self.reading["decimals"][name] = tally.mark
         if unit := tally.tally.unit:
             self.reading["units"][name] = unit
-        numbers = read_numbers(present.unique(), ".", self.dialect.thousands, ANY_UNIT)
+        marks = tally.mark, self.dialect.thousands
+        numbers = read_numbers(present.unique(), *marks, ANY_UNIT)
         values = texts.map({text: number.value for text, number in numbers.items()})
         return values.astype(float)
 

@@ -15,7 +15,7 @@ from steelyard.exceptions import ColumnError, TableError
 from steelyard.io.chunks import Part, regroup
 from steelyard.io.convert import dates_of, numbers_of, plain_numbers
 from steelyard.io.dates import DateTally
-from steelyard.io.dialect import CsvDialect
+from steelyard.io.dialect import CsvDialect, decimal_in
 from steelyard.io.numbers import exceptions, is_blank
 from steelyard.io.reader import Reader, is_date, is_number, is_text
 from steelyard.io.text import TextFiles
@@ -99,7 +99,8 @@ class Recast(Reader):
         reading, words = self._reader.reading, self._reader.missing_by_column
         if not words:
             return reading
-        nothing: dict[str, Any] = {"missing_values": [], "dates": {}, "units": {}}
+        nothing: dict[str, Any] = {"missing_values": []}
+        nothing |= {"decimals": {}, "dates": {}, "units": {}}
         return {**nothing, **reading, "missing_by_column": dict(words)}
 
     def check_names(self, wanted: Sequence[str] | None) -> None:
@@ -241,7 +242,8 @@ class Recast(Reader):
             return column
         texts = pc.utf8_trim_whitespace(column.cast(pa.string()))
         unit = self._like.get("units", {}).get(name, "")
-        numbers, others = as_numbers(texts, self._dialect, unit)
+        decimal = decimal_in(name, self._dialect, self._like)
+        numbers, others = as_numbers(texts, decimal, self._dialect.thousands, unit)
         bad = {text for text in others if not is_blank(text)}
         n_bad = sum(others[text] for text in bad)
         if bad and (wrong is None or 2 * n_bad > len(texts) - texts.null_count):
@@ -276,24 +278,22 @@ class Recast(Reader):
 
 
 def as_numbers(
-    texts: Any, dialect: CsvDialect, unit: str = ""
+    texts: Any, decimal: str, thousands: str, unit: str = ""
 ) -> tuple[Any, Counter[str]]:
     """Return a number for each text, and the texts that are none.
 
-    Cells are read with points if most have points in a file of decimal commas.
+    Cells are read with the other decimal mark if most are numbers with it alone.
     """
-    numbers = plain_numbers(texts, dialect.decimal)
+    numbers = plain_numbers(texts, decimal)
     if numbers is not None:
         # Whole numbers beyond 2**53 are rounded, as they are when a model is fitted.
         return numbers.cast(pa.float64(), safe=False), Counter()
-    converted, wrong = numbers_of(texts, dialect.decimal, dialect.thousands, unit)
-    if (
-        dialect.decimal == ","
-        and converted.null_count - texts.null_count > len(converted) // 2
-    ):
-        plain, others = numbers_of(texts, ".", dialect.thousands, unit)
-        if plain.null_count < converted.null_count:
-            return plain, others
+    converted, wrong = numbers_of(texts, decimal, thousands, unit)
+    if converted.null_count - texts.null_count > len(converted) // 2:
+        other = {".": ",", ",": "."}[decimal]
+        otherwise, others = numbers_of(texts, other, thousands, unit)
+        if otherwise.null_count < converted.null_count:
+            return otherwise, others
     return converted, wrong
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from steelyard._common.text import counted
 from steelyard.io.dates import DateTally
-from steelyard.io.dialect import CURRENCY, GROUPS, UNIT, Marks
+from steelyard.io.dialect import CURRENCY, DECIMALS, GROUPS, UNIT, Marks
 
 _BLANK_WORDS = frozenset(
     "- -- --- . .. ? unknown unk missing none nil na n/a n.a. n.a nan null #n/a #na "
@@ -132,6 +132,9 @@ class ColumnTally:
 
     decimal: str
     thousands: str
+    others: str = ".,"
+    """Decimal marks that the column may have in place of that of the file."""
+
     marks: Marks = field(default_factory=Marks)
     is_odd: bool = False
     """Whether a cell is no plain number."""
@@ -154,7 +157,7 @@ class ColumnTally:
     by_mark: dict[str, Tally] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.by_mark = {mark: Tally() for mark in {self.decimal, "."}}
+        self.by_mark = {mark: Tally() for mark in (self.decimal, *self.others)}
 
     def add_numbers(self, n: int, some: Iterable[float], are_whole: bool) -> None:
         """Count plain numbers, whole ones or with decimal marks."""
@@ -208,18 +211,27 @@ class ColumnTally:
     def mark(self) -> str:
         """The decimal mark of the column.
 
-        Cells are read with points if most have points in a file of decimal commas:
-        parts of a file may come from another program.
+        It is not that of the file if a cell needs the other one, and none that of the
+        file, or if most cells are numbers with the other one alone: parts of a file may
+        come from another program.
         """
-        usual, plain = self.by_mark[self.decimal], self.by_mark["."]
+        other = next((m for m in self.by_mark if m != self.decimal), self.decimal)
+        usual, others = self.by_mark[self.decimal], self.by_mark[other]
         n_cells = usual.n_numbers + usual.wrong.total()
-        is_other = 2 * usual.n_numbers < n_cells and plain.n_numbers > usual.n_numbers
-        return "." if is_other else self.decimal
+        is_other = 2 * usual.n_numbers < n_cells and others.n_numbers > usual.n_numbers
+        return other if is_other or self.marks.certain == {other} else self.decimal
 
     @property
     def tally(self) -> Tally:
         """The counts with that mark."""
         return self.by_mark[self.mark]
+
+    def notes(self, name: str, decimal: str) -> list[str]:
+        """Say how the numbers are written, in a file with some decimal mark."""
+        if self.mark == decimal:
+            return self.tally.notes(name)
+        said = f"{name}: numbers, with decimal {DECIMALS[self.mark]}"
+        return [said, *self.tally.notes(name)]
 
     @property
     def are_codes(self) -> bool:

@@ -26,7 +26,7 @@ from steelyard.io.convert import (
     plain_numbers,
 )
 from steelyard.io.dates import date_note
-from steelyard.io.dialect import HEAD, USUAL, decimal_of, find_dialect
+from steelyard.io.dialect import HEAD, USUAL, decimal_in, decimal_of, find_dialect
 from steelyard.io.lines import LARGEST_CELL, CsvLines, WatchedStream
 from steelyard.io.numbers import ColumnTally, code_note
 from steelyard.io.paths import File
@@ -76,6 +76,8 @@ class TextFiles(Reader):
         """Columns that are kept as written."""
         self.decided: dict[str, ColumnTally] = {}
         """Counts of the other columns, once all cells were read."""
+        self.is_settled = asked.get("decimal") is not None
+        """Whether the decimal mark is known, and not that of the first lines."""
 
     @property
     def notes(self) -> list[str]:  # type: ignore[override]
@@ -109,7 +111,8 @@ class TextFiles(Reader):
         if (order := self.date_order(name)) is not None:
             return [date_note(name, order, tally.dates.has_time)]
         if tally.is_odd:
-            return tally.tally.notes(name) if tally.is_numeric() else []
+            is_numeric = tally.is_numeric()
+            return tally.notes(name, self.dialect.decimal) if is_numeric else []
         if self._may_be_thousands(tally):
             return [
                 f"{name}: all points have three digits behind them. They are read as "
@@ -138,8 +141,11 @@ class TextFiles(Reader):
         orders = {name: self.date_order(name) for name in self.decided}
         units = {n: t.tally.unit for n, t in self.decided.items() if t.is_odd}
         numeric = {n for n in units if self.decided[n].is_numeric()}
+        marks = {name: self.decided[name].mark for name in numeric}
+        own = self.dialect.decimal
         return {
             **self.dialect.reading,
+            "decimals": {n: mark for n, mark in marks.items() if mark != own},
             "dates": {name: order for name, order in orders.items() if order},
             "units": {n: unit for n, unit in units.items() if unit and n in numeric},
         }
@@ -308,8 +314,11 @@ class _Counting:
     def __init__(self, source: TextFiles, names: Sequence[str]) -> None:
         self.source = source
         dialect = source.dialect
+        others = "." if source.asked.get("decimal") == "." else ".,"
         self.tallies = {
-            name: ColumnTally(dialect.decimal, dialect.thousands)
+            name: ColumnTally(
+                decimal_in(name, dialect, source._like), dialect.thousands, others
+            )
             for name in names
             if name not in source.as_text
         }
@@ -349,7 +358,8 @@ class _Counting:
         """Decide the kinds of columns; raise an error if rows must be read again."""
         decided, dialect = self.source.decided, self.source.dialect
         new = {name: t for name, t in self.tallies.items() if name not in decided}
-        if not decided and self.source.asked.get("decimal") is None:
+        if not decided and not self.source.is_settled:
+            self.source.is_settled = True
             marks = [t.marks for t in new.values() if not t.are_names]
             # The first lines were read as the file of a model if they left it open.
             of_model = dialect.decimal if "decimal" in self.source._like else None

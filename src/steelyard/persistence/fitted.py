@@ -193,6 +193,7 @@ def _read_reading(reader: ObjectReader, key: str, sizes: Sizes) -> dict[str, Any
             raise inner.complaint("separator", "must be a character, and so thousands")
     if not all(isinstance(word, str) for word in reading["missing_values"]):
         raise inner.complaint("missing_values", "must hold words")
+    reading["decimals"] = _read_texts(inner, "decimals", (".", ","))
     reading["dates"] = _read_texts(inner, "dates", tuple(ORDERS))
     reading["units"] = _read_texts(inner, "units")
     if inner.has("sheet"):
