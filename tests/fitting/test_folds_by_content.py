@@ -82,7 +82,20 @@ def an_array(X, y):
     return X.to_numpy(), y, None
 
 
+def with_an_empty_column(X, y):
+    return X.assign(empty=np.nan), y, None
+
+
+def with_one_word(X, y):
+    return X.assign(same="x"), y, None
+
+
+def with_one_number(X, y):
+    return X.assign(same=3.5), y, None
+
+
 CHANGES = [renamed, other_columns, other_names_and_columns, other_classes, an_array]
+USELESS = [with_an_empty_column, with_one_word, with_one_number]
 
 
 def weight_by_kind(X, y, n_folds=5):
@@ -91,7 +104,7 @@ def weight_by_kind(X, y, n_folds=5):
     return pd.Series(shares).groupby([rows, fold]).sum()
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("change", [*CHANGES, *USELESS])
 @pytest.mark.parametrize("table", TABLES)
 def test_folds_do_not_depend_on_names_and_orders(table, change):
     X, y = TABLES[table]()
@@ -140,7 +153,7 @@ def test_rows_with_the_same_cells_in_other_columns_are_in_all_folds():
     assert (abs(usual - expected) <= 4 * np.sqrt(expected)).all()
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("change", [*CHANGES, *USELESS[:2]])
 @pytest.mark.parametrize("table", TABLES)
 def test_the_same_rows_are_drawn_whatever_names_and_orders_are(table, change):
     X, y = TABLES[table]()
@@ -193,6 +206,13 @@ def test_the_default_is_the_same_model_whatever_names_and_orders_are(name):
     for table in (X.iloc[order], pl.from_pandas(X.iloc[order])):
         found = sy.ShrinkageNB().fit(table, y[order]).predict_proba(table)
         assert_allclose(found, expected[order], atol=1e-8)
+
+
+def test_an_empty_column_does_not_change_the_default():
+    X, y = mixed_table(60)
+    X2, y2, _ = with_an_empty_column(X, y)
+    found = sy.ShrinkageNB().fit(X2, y2).predict_proba(X2)
+    assert_allclose(found, sy.ShrinkageNB().fit(X, y).predict_proba(X), atol=1e-8)
 
 
 @pytest.mark.parametrize("change", [renamed, other_classes, an_array])

@@ -425,6 +425,8 @@ def _content_keys(codes: Codes, labels: Labels, first: Ints) -> tuple[Keys, Ints
             cells.append(code_hashes(feature)[codes.column(j)[first]])
     for g in range(codes.n_numbers):
         cells.append(number_hashes(codes.number_column(g)[first]))
+    # Columns of one value, or none, have no say.
+    cells = [own for own in cells if (own != own[0]).any()]
     keys = mixed(np.uint64(7), sum(cells, np.zeros(len(first), dtype=np.uint64)))
     _, group, group_sizes = np.unique(
         mixed(keys, classes), return_inverse=True, return_counts=True

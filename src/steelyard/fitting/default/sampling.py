@@ -130,6 +130,9 @@ class RowHash:
 
     by_class: Keys
 
+    has_numbers: NDArray[np.bool_]
+    """Which columns of numbers have known cells."""
+
     @classmethod
     def of(cls, counts: Counts, seed: np.uint64) -> RowHash:
         """Distinguish columns and classes of a table by its counts."""
@@ -139,19 +142,24 @@ class RowHash:
             np.rint(_COUNT_RESOLUTION * own / total).astype(np.int64)
             for own in (counts.by_code, counts.by_class)
         )
-        cells = [code_hashes(feature) for feature in schema.features]
-        contents = []
-        for j, (feature, hashes) in enumerate(zip(schema.features, cells, strict=True)):
-            of_code = shares[schema.offsets[j] : schema.offsets[j + 1]].sum(axis=1)
-            contents.append((feature.edges, sortable_bytes(hashes, of_code)))
-        salts = mixed(np.uint64(1), ranks(contents))
-        by_code = [mixed(salt, own) for salt, own in zip(salts, cells, strict=True)]
+        by_code, contents = np.zeros(schema.n_codes, np.uint64), {}
+        for j, feature in enumerate(schema.features):
+            rows = slice(schema.offsets[j], schema.offsets[j + 1])
+            of_code = shares[rows].sum(axis=1)
+            # Columns of one value, or none, have no say.
+            if np.count_nonzero(of_code) > 1:
+                by_code[rows] = code_hashes(feature)
+                contents[j] = feature.edges, sortable_bytes(by_code[rows], of_code)
+        salts = mixed(np.uint64(1), ranks([*contents.values()]))
+        for j, salt in zip(contents, salts, strict=True):
+            rows = slice(schema.offsets[j], schema.offsets[j + 1])
+            by_code[rows] = mixed(salt, by_code[rows])
         of_classes = [
             (size, sortable_bytes(np.sort(column)))
             for size, column in zip(sizes.tolist(), shares.T, strict=True)
         ]
         by_class = mixed(np.uint64(2), ranks(of_classes))
-        return cls(seed, np.concatenate([np.empty(0, np.uint64), *by_code]), by_class)
+        return cls(seed, by_code, by_class, counts.moments.weight.sum(axis=1) > 0.0)
 
     def keys(self, codes: Codes, labels: NDArray[Any], weights: Floats | None) -> Keys:
         """Return the key of every row, whatever blocks its codes are in."""
@@ -162,7 +170,7 @@ class RowHash:
             of_block = self.by_code if spread is None else self.by_code[spread]
             starts = block.starts(schema.offsets)
             hashing.add_hashes(block.values, starts, of_block, keys)
-        for g in range(codes.n_numbers):
+        for g in np.flatnonzero(self.has_numbers).tolist():
             keys += number_hashes(codes.number_column(g))
         if weights is not None:
             bits = np.ascontiguousarray(weights).view(np.uint64)
