@@ -134,5 +134,7 @@ def over_two_classes(n_classes: int, target: float) -> None:
         return Case(one_pass(n_classes), {"2 classes": one_pass(2)})
 
 
-over_two_classes(3, 2.0)
+# Three classes have three scores a cell and two have one, their difference: thrice the
+# additions, and the same codes to load.
+over_two_classes(3, 3.0)
 over_two_classes(5, 4.0)

@@ -87,41 +87,6 @@ def _scatter_row(row, starts, s, counts, width):
             h[c] += s[c]
 
 
-@kernel(inline="always")
-def _gather_three(row, starts, table, s):
-    """Add up the table rows of one row of codes for three classes: s (3,) +=."""
-    b = row.shape[0]
-    fours = b - b % 4
-    # Sums in variables: what is written to s might change the table, for all that the
-    # compiler knows.
-    x, y, z = s[0], s[1], s[2]
-    for j in range(0, fours, 4):
-        t0 = table[starts[j] + row[j]]
-        t1 = table[starts[j + 1] + row[j + 1]]
-        t2 = table[starts[j + 2] + row[j + 2]]
-        t3 = table[starts[j + 3] + row[j + 3]]
-        x += (t0[0] + t1[0]) + (t2[0] + t3[0])
-        y += (t0[1] + t1[1]) + (t2[1] + t3[1])
-        z += (t0[2] + t1[2]) + (t2[2] + t3[2])
-    for j in range(fours, b):
-        t0 = table[starts[j] + row[j]]
-        x += t0[0]
-        y += t0[1]
-        z += t0[2]
-    s[0], s[1], s[2] = x, y, z
-
-
-@kernel(inline="always")
-def _scatter_three(row, starts, s, counts):
-    """Add a row's gradient to the rows of its codes: counts (V, 3) +=."""
-    x, y, z = s[0], s[1], s[2]
-    for j in range(row.shape[0]):
-        h = counts[starts[j] + row[j]]
-        h[0] += x
-        h[1] += y
-        h[2] += z
-
-
 @kernel(plain=PLAIN_CELLS, error_model="numpy")
 def evaluate_many(
     values, starts, table, scores, y, weights, kind, a, counts, work, lanes
@@ -139,10 +104,7 @@ def evaluate_many(
     for lo in range(0, n, ROWS):
         hi = lo + ROWS if lo + ROWS < n else n
         for i in range(lo, hi):
-            if len(lanes) == 3:
-                _gather_three(values[i], starts, table, scores[i])
-            else:
-                gather_row(values[i], starts, table, scores[i], n_classes)
+            gather_row(values[i], starts, table, scores[i], n_classes)
         if kind is None:
             # Exponentials of all rows in a separate loop, which is vectorised.
             at = 0
@@ -166,10 +128,7 @@ def evaluate_many(
                 u = 1.0 if weights.size == 0 else weights[i]
                 total = scores_loss(scores[i], y[i], u, kind, a, total)
         for i in range(lo, hi):
-            if len(lanes) == 3:
-                _scatter_three(values[i], starts, scores[i], counts)
-            else:
-                _scatter_row(values[i], starts, scores[i], counts, n_classes)
+            _scatter_row(values[i], starts, scores[i], counts, n_classes)
     return total
 
 
