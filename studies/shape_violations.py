@@ -129,28 +129,28 @@ def sweeps_of(clf: Any, X: pd.DataFrame, rng: np.random.Generator) -> Iterator[S
     schema = clf.encoder_.schema_
     for name, (kind, _) in clf.constraints.items():
         column = schema.names.index(name)
-        owners = zip(schema.features, schema.columns, strict=True)
-        views = [view for view, own in owners if own == column and not view.sides]
-        gaps = np.ones(max(len(views[-1].values) - 1, 0))
-        if views[0].kind == "binned":
-            edges = np.array(views[-1].edges)
+        feature = schema.features[column]
+        gaps = np.ones(max(len(feature.values) - 1, 0))
+        if feature.kind == "binned":
+            cuts = feature.cuts[-1] if feature.cuts else range(len(feature.edges))
+            edges = np.array([feature.edges[k] for k in cuts])
             ends = edges
             if len(edges) > 1:
                 ends = np.array([2 * edges[0] - edges[1], *edges])
                 ends = np.append(ends, 2 * edges[-1] - edges[-2])
                 gaps = (ends[2:] - ends[:-2]) / 2.0
             inner = (ends[1:] + ends[:-1]) / 2.0
-            cuts = np.unique(np.concatenate([np.array(view.edges) for view in views]))
-            around = [np.nextafter(cuts, way) for way in (-np.inf, np.inf)]
+            every = np.array(feature.edges)
+            around = [np.nextafter(every, way) for way in (-np.inf, np.inf)]
             known = X[name].dropna().to_numpy(dtype=float)
             low, high = (known.min(), known.max()) if len(known) else (0.0, 1.0)
             between = rng.uniform(low, high, 30)
             far = [low - 1e9, low - 1.0, high + 1.0, high + 1e9]
-            all_places = [known[:60], cuts, *around, between, far, inner]
+            all_places = [known[:60], every, *around, between, far, inner]
             values: Any = np.unique(np.concatenate(all_places))
             places = np.searchsorted(values, inner)
         else:
-            values = list(views[-1].values)
+            values = list(feature.values)
             places = np.arange(len(values))
             if name == "grade":
                 values = pd.Categorical(values, WORDS, ordered=True)

@@ -22,7 +22,7 @@ from scipy.stats import spearmanr
 
 from steelyard import ShrinkageNB
 from steelyard._common.text import text_table
-from steelyard.explain.views import evidence_of
+from steelyard.explain.shared import evidence_of
 from steelyard.lab.data.datasets import load_dataset
 
 DATASETS = (

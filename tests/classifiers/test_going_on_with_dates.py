@@ -154,7 +154,7 @@ SETTINGS = {
     "shapes": {"constraints": {"when": "increasing", "number": "increasing"}},
     "value": {"missing": "value", "class_weight": "balanced"},
     "imputed": {"missing": "impute"},
-    "densities": {"numeric": ("mdl", "gaussian")},
+    "densities": {"numeric": "gaussian"},
 }
 
 

@@ -34,16 +34,15 @@ def test_a_chosen_attribute_is_shown_alone(model, run):
         assert word not in out
 
 
-def test_views_are_details(tmp_path, csv, run):
+def test_weights_are_details(tmp_path, csv, run):
     path = tmp_path / "m.json"
     options = ["--target", "ill", "--set", "strength=[2.5, 10.0, 2.5]", "-o", path]
     assert run("fit", csv, *options).status == 0
     out = run("explain", path).out
-    assert "bins 2" not in out
-    assert "binned" not in out
+    assert "seen as" not in out
     assert "0.000, " not in out
     details = run("explain", path, "--details").out
-    assert "age (bins 2)" in details
+    assert "seen as" in details
     assert "binned" in details
 
 

@@ -155,7 +155,7 @@ def test_dates_have_views_in_every_format(tmp_path, frame, run, kind):
     clf = sy.load(model)
     names = ["age", "smoker", "zip", "day", "day.month", "day.weekday", "day.hour"]
     assert clf.encoder_.schema_.names == names
-    assert clf.encoder_.schema_.by_column[4][0].values == (1, 2)
+    assert clf.encoder_.schema_.features[4].values == (1, 2)
     expected = clf.predict_proba(frame.drop(columns="ill"))
     for other in ("csv", "parquet"):
         new = tmp_path / f"new.{other}"

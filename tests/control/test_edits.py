@@ -36,8 +36,7 @@ METHODS = {
     "NB": sy.NaiveBayes(numeric="equal-frequency"),
     "missing value": sy.NaiveBayes(numeric="equal-frequency", missing="value"),
     "imputed": sy.NaiveBayes(numeric="equal-frequency", missing="impute"),
-    "two bin views": sy.NaiveBayes(numeric=("equal-width", "equal-frequency")),
-    "bins and density": sy.NaiveBayes(numeric=("equal-frequency", "gaussian")),
+    "united cut points": sy.NaiveBayes(numeric=("equal-width", "equal-frequency")),
     "weighted": sy.WeightedNB(lam=1.0, numeric="equal-frequency"),
     "value weights": sy.ValueWeightedNB(lam=1.0, numeric="equal-frequency"),
     "exponential, bins": sy.method("WANBIA-CLL", numeric="equal-frequency"),
@@ -417,7 +416,7 @@ def test_steps_of_a_page_are_the_bins_that_edits_change(fitted):
 
 
 PRIORS = {"default": sy.ShrinkageNB(strength=(1.0, 4.0, 1.0), interactions=None)}
-PRIORS |= {name: METHODS[name] for name in ("NB", "bins and density", "weighted")}
+PRIORS |= {name: METHODS[name] for name in ("NB", "united cut points", "weighted")}
 PRIORS["exponential"] = sy.WeightedNB(
     loss="exponential", calibrated=True, numeric="equal-frequency"
 )
@@ -511,10 +510,10 @@ def test_scores_of_training_rows_are_not_those_with_other_priors(tmp_path):
     assert clf.training_.score_ranges is not None
 
 
-def test_missing_cells_of_several_views_stay_when_bins_are_edited():
+def test_missing_cells_stay_when_bins_are_edited():
     X, y = table()
-    views = ("equal-width", "equal-frequency")
-    clf = sy.NaiveBayes(numeric=views, missing="value").fit(X, y)
+    numeric = ("equal-width", "equal-frequency")
+    clf = sy.NaiveBayes(numeric=numeric, missing="value").fit(X, y)
     made = clf.edited(EDITS["set"])
     before, after = clf.predict_proba(X), made.predict_proba(X)
     is_missing = X["age"].isna().to_numpy()

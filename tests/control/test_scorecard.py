@@ -52,7 +52,7 @@ CASES = {
     "imputed": sy.NaiveBayes(missing="impute"),
     "Gaussian": sy.NaiveBayes(numeric="gaussian"),
     "imputed Gaussian": sy.NaiveBayes(missing="impute", numeric="gaussian"),
-    "views": sy.ShrinkageNB(strength=(1.0, 4.0, 1.0)),
+    "default": sy.ShrinkageNB(strength=(1.0, 4.0, 1.0)),
     "interactions": sy.ShrinkageNB(
         strength=(1.0, 4.0, 1.0), interactions=[("colour", "length")]
     ),

@@ -296,7 +296,7 @@ def test_pictures_go_into_axes_that_are_given(small):
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_columns_with_views_are_drawn_once(n_classes):
+def test_columns_of_fine_bins_are_drawn_once(n_classes):
     X, y = wide(9, n_classes)
     clf = sy.ShrinkageNB(strength=(1.0, 4.0, 1.0)).fit(X, y)
     nomogram = NomogramDisplay.from_estimator(clf, row=X[:1])

@@ -70,12 +70,12 @@ CASES = {
         sy.RegularizedNB,
         {"lam": 1.0, "multiclass": "one-vs-one"},
     ),
-    "views": (sy.ShrinkageNB, {"strength": (1.0, 4.0, 1.0)}),
-    "views, missing value": (
+    "default": (sy.ShrinkageNB, {"strength": (1.0, 4.0, 1.0)}),
+    "default, missing value": (
         sy.ShrinkageNB,
         {"strength": (1.0, 4.0, 1.0), "missing": "value"},
     ),
-    "views, imputed": (
+    "default, imputed": (
         sy.ShrinkageNB,
         {"strength": (1.0, 4.0, 1.0), "missing": "impute"},
     ),
@@ -98,14 +98,15 @@ CASES = {
             "missing": "value",
         },
     ),
-    "views of every kind": (
+    "several discretizers": (
         sy.WeightedNB,
-        {"lam": 1.0, "numeric": ("mdl", "equal-width", "gaussian", "gaussian-weka")},
+        {"lam": 1.0, "numeric": ("mdl", "equal-width")},
     ),
-    "two bin views": (sy.NaiveBayes, {"numeric": ("mdl", "equal-frequency")}),
-    "mixture of views": (
+    "densities": (sy.WeightedNB, {"lam": 1.0, "numeric": "gaussian-weka"}),
+    "united cut points": (sy.NaiveBayes, {"numeric": ("mdl", "equal-frequency")}),
+    "mixture of densities": (
         sy.RegularizedNB,
-        {"lam": 1.0, "numeric": ("mdl", "gaussian")},
+        {"lam": 1.0, "numeric": "gaussian"},
     ),
     "impossible class": (sy.NaiveBayes, {"prior": [0.5, 0.0, 0.5]}),
 }

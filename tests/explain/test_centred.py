@@ -25,7 +25,7 @@ METHODS = {
     "NB": sy.NaiveBayes,
     "gaussian": lambda: sy.NaiveBayes(numeric="gaussian"),
     "weka": lambda: sy.NaiveBayes(numeric="gaussian-weka"),
-    "views": lambda: sy.WeightedNB(numeric=("gaussian-relative", "mdl")),
+    "relative": lambda: sy.WeightedNB(numeric="gaussian-relative"),
     "value": lambda: sy.NaiveBayes(missing="value"),
     "class weights": lambda: sy.WeightedNB(class_weight="balanced"),
     "DWNB": lambda: sy.method("DWNB"),

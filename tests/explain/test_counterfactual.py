@@ -123,7 +123,7 @@ def curve_table():
     return X, np.where(X["size"] + noise > 41.0, "big", "small")
 
 
-@pytest.mark.parametrize("numeric", [("linear", "equal-frequency"), "gaussian"])
+@pytest.mark.parametrize("numeric", [("mdl", "equal-frequency"), "gaussian"])
 def test_a_number_changes_no_further_than_it_must(numeric):
     X, y = curve_table()
     clf = sy.ShrinkageNB() if isinstance(numeric, tuple) else sy.NaiveBayes()

@@ -30,8 +30,8 @@ def settled(browser):
 
 
 @pytest.fixture(scope="module")
-def views(two):
-    return fitted("views", *two)
+def default(two):
+    return fitted("default", *two)
 
 
 def opened(browser, clf, folder, fragment="", **options):
@@ -98,14 +98,14 @@ def test_reasons_that_do_not_fit_are_one_line_and_can_be_opened(browser, tmp_pat
 
 
 def test_what_would_have_to_change_is_said_and_columns_can_be_kept(
-    browser, views, two, tmp_path
+    browser, default, two, tmp_path
 ):
-    opened(browser, views, tmp_path, "#length=-1.5&width=2.5")
+    opened(browser, default, tmp_path, "#length=-1.5&width=2.5")
     row = pd.DataFrame(
         {"colour": [None], "length": [-1.5], "width": [2.5], "striped": [None]}
     )
     browser.run("document.querySelector('#wish [type=submit]').click()")
-    why = views.explain_local(row)
+    why = default.explain_local(row)
     names = "[...document.querySelectorAll('#changes li b')].map(e => e.textContent)"
     first = why.counterfactual()
     assert browser.run(names) == [change.attribute for change in first.changes]
@@ -118,7 +118,7 @@ def test_what_would_have_to_change_is_said_and_columns_can_be_kept(
     assert "Kept" in text_of(browser, "changes")
 
 
-@pytest.mark.parametrize("name", ["views", "interactions", "views, imputed"])
+@pytest.mark.parametrize("name", ["default", "interactions", "default, imputed"])
 def test_intervals_of_the_page_are_those_of_python(name, browser, mixed, two, tmp_path):
     for X, y in (mixed, two):
         clf = fitted(name, X, y)
@@ -134,9 +134,9 @@ def test_intervals_of_the_page_are_those_of_python(name, browser, mixed, two, tm
 
 
 def test_the_value_to_ask_for_is_marked_and_flips_are_on_sliders(
-    browser, views, tmp_path
+    browser, default, tmp_path
 ):
-    opened(browser, views, tmp_path)
+    opened(browser, default, tmp_path)
     settled(browser)
     marked = browser.run("document.querySelectorAll('[data-next=true]').length")
     assert marked == 1
@@ -147,14 +147,14 @@ def test_the_value_to_ask_for_is_marked_and_flips_are_on_sliders(
     assert browser.run("document.querySelectorAll('.flips i').length") > 0
 
 
-def test_rows_can_be_pasted_stepped_through_and_scored(browser, views, two, tmp_path):
+def test_rows_can_be_pasted_stepped_through_and_scored(browser, default, two, tmp_path):
     X = two[0].iloc[:3]
-    opened(browser, views, tmp_path)
+    opened(browser, default, tmp_path)
     text = X.to_csv(index=False)
     set_value(browser, "paste", text)
     browser.run("document.getElementById('read').click()")
     assert text_of(browser, "copied").startswith("3 rows taken")
-    expected = views.predict_proba(X)
+    expected = default.predict_proba(X)
     np.testing.assert_allclose(shown(browser, 2), expected[0], rtol=0, atol=1e-9)
     browser.run("document.getElementById('following').click()")
     np.testing.assert_allclose(shown(browser, 2), expected[1], rtol=0, atol=1e-9)
@@ -162,7 +162,7 @@ def test_rows_can_be_pasted_stepped_through_and_scored(browser, views, two, tmp_
     assert len(lines) == 4 and lines[0].endswith("reason 1,reason 2,reason 3")
     head = lines[0].split(",").index("p(ant)")
     # Which class a reason speaks for is said: the most probable one.
-    for line, (reason,) in zip(lines[1:], reasons(views, X, 1), strict=True):
+    for line, (reason,) in zip(lines[1:], reasons(default, X, 1), strict=True):
         said = f"({reason.amount:+.2f} for {reason.label})".replace(
             "-", "\N{MINUS SIGN}"
         )
@@ -187,20 +187,20 @@ def test_rows_can_be_pasted_stepped_through_and_scored(browser, views, two, tmp_
     assert browser.run("cases.take('red,1.5,2.5,true')").startswith("1 row taken.")
 
 
-def test_rows_of_the_author_are_offered(browser, views, two, tmp_path):
+def test_rows_of_the_author_are_offered(browser, default, two, tmp_path):
     X, y = two
-    opened(browser, views, tmp_path, rows=(X[:5], y[:5]))
+    opened(browser, default, tmp_path, rows=(X[:5], y[:5]))
     set_value(browser, "case", "4", "change")
-    expected = views.predict_proba(X.iloc[4:5])[0]
+    expected = default.predict_proba(X.iloc[4:5])[0]
     np.testing.assert_allclose(shown(browser, 2), expected, rtol=0, atol=1e-9)
     with pytest.raises(ParameterError, match="at most 5000 rows"):
-        views.page(rows=pd.concat([X] * 30))
+        default.page(rows=pd.concat([X] * 30))
     with pytest.raises(TableError, match="5 rows, but there are 4 labels"):
-        views.page(rows=(X[:5], y[:4]))
+        default.page(rows=(X[:5], y[:4]))
 
 
-def test_two_cases_are_compared_and_a_link_keeps_both(browser, views, tmp_path):
-    opened(browser, views, tmp_path, "#length=1&width=2|length=-1&width=2")
+def test_two_cases_are_compared_and_a_link_keeps_both(browser, default, tmp_path):
+    opened(browser, default, tmp_path, "#length=1&width=2|length=-1&width=2")
     lines = browser.run(
         "[...document.querySelectorAll('#reasons li')].map(e => e.textContent)"
     )
@@ -227,7 +227,7 @@ EDITS = [
 ]
 
 
-@pytest.mark.parametrize("name", ["views", "NB", "missing value", "imputed"])
+@pytest.mark.parametrize("name", ["default", "NB", "missing value", "imputed"])
 def test_edits_in_the_page_are_those_of_python(name, browser, mixed, two, tmp_path):
     for X, y in (two, mixed):
         clf = fitted(name, X, y)
@@ -261,8 +261,8 @@ def test_edits_in_the_page_are_those_of_python(name, browser, mixed, two, tmp_pa
         np.testing.assert_allclose(found, clf.predict_proba(X[:50]), rtol=0, atol=1e-9)
 
 
-def test_readers_see_where_a_curve_was_edited(browser, views, tmp_path):
-    made = views.edited({"column": "length", "from": 0, "flatten": True}, "policy")
+def test_readers_see_where_a_curve_was_edited(browser, default, tmp_path):
+    made = default.edited({"column": "length", "from": 0, "flatten": True}, "policy")
     opened(browser, made, tmp_path)
     settled(browser)
     assert "edited" in browser.run("document.querySelector('#attribute-1').textContent")
@@ -271,8 +271,8 @@ def test_readers_see_where_a_curve_was_edited(browser, views, tmp_path):
     assert "policy" in text_of(browser, "detail-1")
 
 
-def test_a_click_on_the_chart_sets_the_value(browser, views, tmp_path):
-    opened(browser, views, tmp_path)
+def test_a_click_on_the_chart_sets_the_value(browser, default, tmp_path):
+    opened(browser, default, tmp_path)
     browser.run("document.getElementById('name-1').click()")
     browser.run(
         "(() => { const c = document.querySelector('.chart'), b = c"
@@ -318,8 +318,8 @@ def test_a_card_names_columns_and_tells_of_the_model(browser, mixed, tmp_path):
     assert "length=1.5" in browser.run("location.hash")
 
 
-def test_search_says_when_nothing_is_found(browser, views, tmp_path):
-    opened(browser, views, tmp_path)
+def test_search_says_when_nothing_is_found(browser, default, tmp_path):
+    opened(browser, default, tmp_path)
     set_value(browser, "find", "zzz")
     assert text_of(browser, "no-match") == "Nothing is called so."
     set_value(browser, "find", "")
@@ -340,13 +340,13 @@ def test_many_classes_print_on_two_pages(browser, tmp_path):
     assert len(pages) <= 2
 
 
-def test_other_directions_and_languages_come_from_a_file(browser, views, tmp_path):
+def test_other_directions_and_languages_come_from_a_file(browser, default, tmp_path):
     path = tmp_path / "words.toml"
     path.write_text(
         'language = "ar"\ndirection = "rtl"\n[words]\n"What is known" = "المعروف"\n',
         encoding="utf-8",
     )
-    opened(browser, views, tmp_path, "#length=1", language=path)
+    opened(browser, default, tmp_path, "#length=1", language=path)
     assert browser.run("document.documentElement.dir") == "rtl"
     assert text_of(browser, "inputs-title") == "المعروف"
     assert browser.run("document.documentElement.scrollWidth") <= 1280
@@ -383,9 +383,9 @@ def test_german_has_every_sentence_of_the_page():
         ({"classes": {"bees": "a"}}, "class 'bees'"),
     ],
 )
-def test_a_card_that_does_not_fit_is_refused(card, message, views):
+def test_a_card_that_does_not_fit_is_refused(card, message, default):
     with pytest.raises(ParameterError, match=message):
-        views.page(card=card)
+        default.page(card=card)
 
 
 def test_words_and_cards_are_read_from_files(tmp_path):
@@ -399,8 +399,8 @@ def test_words_and_cards_are_read_from_files(tmp_path):
         read_words("fr")
 
 
-def test_a_notebook_shows_the_page_in_a_frame_that_cannot_reach_out(views):
-    made = views.page()._repr_html_()
+def test_a_notebook_shows_the_page_in_a_frame_that_cannot_reach_out(default):
+    made = default.page()._repr_html_()
     assert made.startswith("<iframe srcdoc=") and "allow-same-origin" not in made
     assert "<script" not in made
 

@@ -22,9 +22,9 @@ TEN = [
     "value weights",
     "mixture",
     "calibrated pairs",
-    "views",
+    "default",
     "interactions",
-    "views of every kind",
+    "several discretizers",
 ]
 
 
@@ -129,7 +129,7 @@ def test_changes_of_the_page_are_those_of_python(name, mixed, two, node, tmp_pat
 
 
 def test_a_change_may_aim_at_a_probability(two, node, tmp_path):
-    clf = fitted("views", *two)
+    clf = fitted("default", *two)
     rows = random_rows(two[0], 10, seed=2)
     given = {"data": page_data(clf), "rows": settings_of(rows)}
     code = (

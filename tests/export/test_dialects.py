@@ -13,8 +13,6 @@ import steelyard as sy
 from steelyard import export
 from steelyard.exceptions import ParameterError
 from steelyard.export.check import ENGINES, check
-from steelyard.export.plan import Bins
-from steelyard.export.reading import _union
 from steelyard.export.sql import sql_statements
 from steelyard.export.sql_dialect import DIALECTS, dialect_of
 
@@ -243,18 +241,6 @@ def test_escapes(model):
     }
     for dialect, text in written.items():
         assert text in export.to_sql(model[0], dialect), dialect
-
-
-def test_near_sums_of_views_are_one_bin_and_stay_in_order():
-    near = np.nextafter(0.3, 1)
-    first = Bins(0, (1.0, 2.0), ((0.1, 0.0), (0.2, 0.0), (0.2, 1.0)), (0.0, 0.0))
-    second = Bins(0, (1.5,), ((0.1, 0.0), (near - 0.2, 0.0)), (0.0, 0.0))
-    joined = _union([first, second])
-    assert joined.edges == (1.0, 2.0)
-    assert [row[0] for row in joined.rows] == sorted(row[0] for row in joined.rows)
-    # A view alone is what the model has, to the last bit.
-    alone = Bins(0, (1.0,), ((0.3, 0.0), (near, 0.0)), (0.0, 0.0))
-    assert _union([alone]) == alone
 
 
 # ---------------------------------------------------------------------------- refusals

@@ -182,7 +182,7 @@ def test_a_row_of_as_many_cells_with_another_name_is_refused(weather):
 # ------------------------------------------------------------------------- the plan
 
 
-def test_binned_views_of_a_column_become_one_term():
+def test_equal_neighbouring_bins_become_one():
     x = np.arange(100.0)
     y = (x > 30).astype(int)
     clf = sy.NaiveBayes(numeric=("mdl", "equal-frequency")).fit(

@@ -157,7 +157,7 @@ def test_rows_with_the_same_cells_in_other_columns_are_in_all_folds():
 @pytest.mark.parametrize("table", TABLES)
 def test_the_same_rows_are_drawn_whatever_names_and_orders_are(table, change):
     X, y = TABLES[table]()
-    numeric = ("linear", "equal-frequency")
+    numeric = ("equal-width", "equal-frequency")
     X2, y2, _ = change(X, y)
     drawn = [
         sample_rows(encoded(*own, numeric=numeric), 50, np.random.RandomState(0))

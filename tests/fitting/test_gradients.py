@@ -186,7 +186,7 @@ def naive_table(seed, n_classes, n=40, m=4):
 
 def entries(objective):
     """Log-likelihoods (n, K, m), log priors, indicator of the class."""
-    ell = objective.rows.likelihoods(objective.evidence.table.values)
+    ell = objective.rows.likelihoods(objective.rows.table_rows(), objective.evidence)
     log_prior = objective.evidence.log_prior
     Y = np.eye(len(log_prior))[objective.rows.y]
     return ell.transpose(2, 0, 1), log_prior, Y

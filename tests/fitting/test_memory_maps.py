@@ -108,8 +108,8 @@ def test_every_method_learns_the_same_bits_from_files(
         np.testing.assert_array_equal(own[0], own[1][u != 0])
 
 
-@pytest.mark.parametrize("numeric", ["mdl", "gaussian", ("linear", "equal-frequency")])
-def test_views_and_inner_folds_are_the_same(numeric, table, tmp_path):
+@pytest.mark.parametrize("numeric", ["mdl", "gaussian", ("mdl", "equal-frequency")])
+def test_encodings_and_inner_folds_are_the_same(numeric, table, tmp_path):
     X, y, u = table
     here, there = both_ways(sy.ShrinkageNB(numeric=numeric), X, y, u, tmp_path)
     assert_same_bits(here, there, X)

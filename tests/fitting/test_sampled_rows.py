@@ -23,7 +23,7 @@ from steelyard.proba.smoothing import Estimation, Lidstone
 
 def encoded(X, y, u=None):
     estimation = Estimation(Lidstone(1.0), "smoothed", 1e-9)
-    encoding = Encoding(numeric=("linear", "equal-frequency"))
+    encoding = Encoding(numeric="linear")
     return encode_training(X, y, u, Preparation(encoding, estimation))
 
 

@@ -68,19 +68,18 @@ def optimality_gap(problem, cone, weights):
     return 0.5 * left**2 / value
 
 
-def test_a_curve_has_a_step_at_each_cut_point_of_any_view():
-    coarse = FeatureSchema("x", "binned", "numbers", edges=(1.0, 3.0), column=0)
-    fine = FeatureSchema("x", "binned", "numbers", edges=(0.0, 1.0, 2.0), column=0)
-    schema = TableSchema((coarse, fine))
-    # Code 0 is missing: bins of the views are rows 1 to 3, and 5 to 8.
-    by_cut = {0: ([5], [6]), 1: ([1, 6], [2, 7]), 2: ([7], [8]), 3: ([2], [3])}
+def test_a_curve_has_a_step_at_each_cut_point():
+    feature = FeatureSchema("x", "binned", "numbers")
+    feature = feature.cut_at([[1.0, 3.0], [0.0, 1.0, 2.0]])
+    schema = TableSchema((FeatureSchema("z", "categorical", "text", ("a",)), feature))
+    # Code 0 is missing, and the first column has two rows: bins are rows 3 to 7.
     for kind in ("increasing", "decreasing", "peak", "valley"):
-        steps = Shape(0, kind, 1, (0, 1)).steps(schema)
-        assert [(own.below, own.above) for own in steps] == list(by_cut.values())
-    # A bent curve is that of the finest view; others are level.
-    bent = Shape(0, "convex", 1, (0, 1))
-    assert [own.below for own in bent.steps(schema)] == [[5], [6], [7]]
-    assert [own.below for own in bent.level_steps(schema)] == [[1], [2]]
+        assert Shape(1, kind, 1).steps(schema).tolist() == [3, 4, 5, 6]
+    # A bent curve is that of the finest cut points; others are level.
+    bent = Shape(1, "convex", 1)
+    assert bent.steps(schema).tolist() == [3, 4, 5]
+    assert bent.level_steps(schema).tolist() == [6]
+    assert bent.gaps(schema).tolist() == [0.5, 0.5, 0.5]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -179,7 +178,8 @@ def test_a_bent_curve_bends_one_way_by_the_centres_of_its_bins(kind, column):
     clf = ShrinkageNB(constraints={column: kind}, strength=(2.0, 8.0, 0.3)).fit(X, y)
     edges = [0, 1, 2]
     if column == "plain":
-        edges = np.array(clf.encoder_.schema_.features[1].edges)
+        feature = clf.encoder_.schema_.features[0]
+        edges = np.array([feature.edges[k] for k in feature.cuts[-1]])
         ends = [2 * edges[0] - edges[1], *edges, 2 * edges[-1] - edges[-2]]
         places = (np.array(ends[1:]) + ends[:-1]) / 2.0
     else:

@@ -111,7 +111,7 @@ def test_what_was_not_learned_is_refused(kind, where, value, learned_models):
         *(("fitted", key) for key in ("counts_", "training_")),
         ("fitted", "training_", "ranges"),
         ("model", "centre"),
-        *(("features", 0, key) for key in ("column", "ordered", "left_out", "sides")),
+        *(("features", 0, key) for key in ("cuts", "ordered", "left_out", "sides")),
         *(("settings", key) for key in ("instances", "device", "verbose")),
     ],
     ids=repr,

@@ -17,6 +17,7 @@ from steelyard.proba.basis import (
     bins_of_resolutions,
     closeness,
 )
+from steelyard.proba.encodings import Encodings
 from steelyard.proba.smoothing import EmpiricalBayes, Estimation, Lidstone
 from steelyard.table.discretizers.unsupervised import EqualFrequencyDiscretizer
 from steelyard.table.schema import FeatureSchema, Side, TableSchema
@@ -63,8 +64,8 @@ def test_numbers_of_bins_grow_from_four_to_twenty():
 
 
 def test_groups_are_neighbours_of_about_equal_size():
-    views = EffectBasis(a_schema(), N_BINS).views
-    of_first = [groups for j, groups in views if j == 0]
+    groupings = EffectBasis(Encodings.joint(a_schema()), N_BINS).groupings
+    of_first = [groups for j, groups in groupings if j == 0]
     assert [groups.max() for groups in of_first] == list(N_BINS)
     for groups, number in zip(of_first, N_BINS, strict=True):
         assert groups[0] == 0
@@ -76,23 +77,24 @@ def test_groups_are_neighbours_of_about_equal_size():
 
 
 def test_categories_are_never_merged_and_densities_have_no_groups():
-    views = EffectBasis(a_schema(), N_BINS).views
-    assert_array_equal(*[groups for j, groups in views if j == 1], [0, 1, 2, 3])
-    assert not [groups for j, groups in views if j == 2]
+    groupings = EffectBasis(Encodings.joint(a_schema()), N_BINS).groupings
+    assert_array_equal(*[groups for j, groups in groupings if j == 1], [0, 1, 2, 3])
+    assert not [groups for j, groups in groupings if j == 2]
 
 
 def test_fewer_bins_than_a_resolution_are_seen_once_as_they_are():
-    views = [groups for j, groups in EffectBasis(a_schema(), N_BINS).views if j == 3]
+    basis = EffectBasis(Encodings.joint(a_schema()), N_BINS)
+    found = [groups for j, groups in basis.groupings if j == 3]
     # Four, six and all seven bins; the cell that is missing is a group of its own.
-    assert [groups.max() for groups in views] == [5, 7, 8]
-    for groups in views:
+    assert [groups.max() for groups in found] == [5, 7, 8]
+    for groups in found:
         assert (groups == groups[-1]).sum() == 1
 
 
 def test_without_resolutions_every_code_is_its_own_group():
-    basis = EffectBasis(a_schema())
-    assert [j for j, _ in basis.views] == [0, 1, 3]
-    for _, groups in basis.views:
+    basis = EffectBasis(Encodings.joint(a_schema()))
+    assert [j for j, _ in basis.groupings] == [0, 1, 3]
+    for _, groups in basis.groupings:
         assert_array_equal(groups, np.arange(len(groups)))
     dense = basis.matrix.toarray()
     assert_array_equal(dense[a_schema().first_codes], 0.0)
@@ -117,7 +119,7 @@ def wanted_covariance(basis):
 
 @pytest.mark.parametrize("n_bins", [(), N_BINS, bins_of_resolutions(8)])
 def test_effects_of_variance_one_give_each_code_that_variance(n_bins):
-    basis = EffectBasis(with_a_interaction(a_schema()), n_bins)
+    basis = EffectBasis(Encodings.joint(with_a_interaction(a_schema())), n_bins)
     covariance = (basis.matrix @ basis.matrix.T).toarray()
     wanted = wanted_covariance(basis)
     known = np.diag(wanted) > 0
@@ -135,7 +137,7 @@ def test_effects_of_variance_one_give_each_code_that_variance(n_bins):
 
 
 def test_cells_of_interactions_are_smooth_along_numbers_and_apart_along_categories():
-    basis = EffectBasis(with_a_interaction(a_schema()), N_BINS)
+    basis = EffectBasis(Encodings.joint(with_a_interaction(a_schema())), N_BINS)
     interaction = slice(*basis.schema.offsets[4:6])
     covariance = (basis.matrix @ basis.matrix.T).toarray()[interaction, interaction]
     wanted = wanted_covariance(basis)[interaction, interaction]
@@ -147,7 +149,7 @@ def test_cells_of_interactions_are_smooth_along_numbers_and_apart_along_categori
 
 
 def test_effects_belong_to_their_attributes():
-    basis = EffectBasis(with_a_interaction(a_schema()), N_BINS)
+    basis = EffectBasis(Encodings.joint(with_a_interaction(a_schema())), N_BINS)
     dense, schema = basis.matrix.toarray(), basis.schema
     assert dense.shape == (schema.n_codes, len(basis.owners))
     for effect, j in enumerate(basis.owners):
@@ -158,8 +160,8 @@ def test_effects_belong_to_their_attributes():
 
 def test_interactions_with_an_unknown_side_have_no_effect():
     schema = with_a_interaction(a_schema())
-    basis = EffectBasis(schema, N_BINS)
-    assert 4 not in [j for j, _ in basis.views]
+    basis = EffectBasis(Encodings.joint(schema), N_BINS)
+    assert 4 not in [j for j, _ in basis.groupings]
     rows = schema.offsets[4] + np.flatnonzero(~schema.features[-1].both_known)
     assert basis.matrix[rows].nnz == 0
 
@@ -181,7 +183,7 @@ def training():
 
 def test_counts_of_groups_add_up_to_those_of_bins(training):
     counts = training.count()
-    merged, groups = EffectBasis(training.schema, N_BINS).tables
+    merged, groups = EffectBasis(Encodings.joint(training.schema), N_BINS).tables
     by_group = groups @ counts.by_code
     total = counts.by_code[training.schema.offsets[0] : training.schema.offsets[1]]
     for j in range(3):

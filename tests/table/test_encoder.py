@@ -219,12 +219,6 @@ def test_gaussian_columns_are_numbers_among_codes():
         codes.column(0)
 
 
-def test_two_densities_of_a_matrix_are_two_attributes_for_each_column():
-    X = np.array([[0.5, 1.0], [2.5, np.nan], [1.5, 4.0]])
-    encoder = TableEncoder(numeric=("gaussian", "gaussian")).fit(X)
-    assert_array_equal(encoder.transform(X), np.repeat(X, 2, axis=1))
-
-
 def test_the_number_of_threads_does_not_matter():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
@@ -591,9 +585,21 @@ def test_supervised_cuts_need_labels_only_where_there_are_numbers():
         TableEncoder().fit([[1.0], [2.0]])
 
 
-def test_columns_are_numbered_where_one_has_several_views_alone():
-    X = [[1.0, 2.0], [3.0, 5.0], [4.0, 1.0]]
-    one = TableEncoder(numeric="equal-width").fit(X)
-    assert [feature.column for feature in one.schema_.features] == [None, None]
-    two = TableEncoder(numeric=("gaussian", "equal-width")).fit(X)
-    assert [feature.column for feature in two.schema_.features] == [0, 0, 1, 1]
+def test_several_discretizers_cut_a_column_together():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    parts = ("equal-width", FixedEdgesDiscretizer([0.0]))
+    alone = [TableEncoder(numeric=part).fit(X).schema_ for part in parts]
+    both = TableEncoder(numeric=parts).fit(X)
+    assert len(both.schema_) == 2
+    for j, feature in enumerate(both.schema_.features):
+        edges = [schema.features[j].edges for schema in alone]
+        assert feature.edges == tuple(sorted({*edges[0], *edges[1]}))
+        found = [tuple(feature.edges[k] for k in own) for own in feature.cuts]
+        assert found == edges
+    assert both.transform(X).max() == len(both.schema_.features[0].edges) + 1
+
+
+@pytest.mark.parametrize("numeric", [("mdl", "gaussian"), ("linear", "mdl")])
+def test_what_has_no_cut_points_is_not_joined(numeric):
+    with pytest.raises(sy.exceptions.ParameterError, match="it has no cut points"):
+        TableEncoder(numeric=numeric).fit([[1.0], [2.0]], [0, 1])

@@ -84,10 +84,9 @@ def interaction_model(frame, y):
 # ------------------------------------------------------------------------- the schema
 
 
-def test_a_interaction_has_a_column_of_its_own_after_the_real_ones():
+def test_interactions_follow_the_columns():
     frame, _ = a_table()
     schema = fitted_encoder(frame).schema_
-    assert schema.columns == [0, 1, 2, 3, 4]
     assert schema.n_columns == 3
     assert schema.names == ["colour", "size", "mass"]
     assert schema.labels() == [
@@ -102,17 +101,6 @@ def test_a_interaction_has_a_column_of_its_own_after_the_real_ones():
         [the_interactions(schema)[0]] * 2
     )
     assert again.labels()[3:] == ["colour × size", "colour × size (2)"]
-
-
-def test_interactions_follow_columns_with_several_views():
-    X = np.random.default_rng(0).normal(size=(50, 2))
-    encoder = TableEncoder(numeric=("equal-width", "gaussian")).fit(X)
-    schema = encoder.schema_.with_interactions(
-        [(identity(encoder.schema_, 2), identity(encoder.schema_, 0))]
-    )
-    assert schema.columns == [0, 0, 1, 1, 2]
-    assert schema.n_columns == 2
-    assert schema.labels()[-1] == "x1 × x0"
 
 
 def test_the_codes_of_a_interaction_are_counted_and_its_sides_known():
@@ -269,7 +257,7 @@ def test_a_model_with_interactions_comes_back_from_its_file(tmp_path):
         ({"kind": "categorical"}, "must be interaction for two sides"),
         ({"name": "ab"}, "does not fit an interaction"),
         ({"cells": "text"}, "does not fit an interaction"),
-        ({"column": 3}, "does not fit an interaction"),
+        ({"cells": "numbers"}, "does not fit an interaction"),
         ({"missing_is_value": True}, "does not fit an interaction"),
         ({"side": {"feature": 2}}, "attributes with codes"),
         ({"side": {"feature": 4}}, "attributes with codes"),
@@ -333,7 +321,7 @@ def test_explanations_show_a_interaction_as_a_column():
         assert why.values[i][3] == expected
     unknown = frame[:20][["colour", "size"]].isna().any(axis=1)
     assert_array_equal(why.missing[:, 3], unknown)
-    assert len(why.evidence(0, views=True).items) == 5
+    assert len(why.evidence(0).items) == 5
     whole = clf.explain_global()
     assert whole.table("colour × size").labels[5] == "blue & ≤ 0"
     assert whole.importance.shape == (5,)

@@ -124,7 +124,7 @@ def assert_same_schema(ours, memory):
     a, b = ours.schema_.features, memory.schema_.features
     assert [f.kind for f in a] == [f.kind for f in b]
     for x, z in zip(a, b, strict=True):
-        assert (x.name, x.cells, x.column) == (z.name, z.cells, z.column)
+        assert (x.name, x.cells, x.cuts) == (z.name, z.cells, z.cuts)
         assert x.values == z.values
         assert [type(v) for v in x.values] == [type(v) for v in z.values]
         assert x.edges == pytest.approx(z.edges, rel=1e-12, abs=1e-12)

@@ -113,7 +113,8 @@ SETTINGS = {
     "missing as a value": {"missing": "value", "cardinality": "declared"},
     "imputed": {"missing": "impute", "numeric": "equal-width"},
     "densities": {"numeric": "gaussian"},
-    "on a grid": {"numeric": ("gaussian-weka", "equal-frequency")},
+    "on a grid": {"numeric": "gaussian-weka"},
+    "united cut points": {"numeric": ("mdl", "equal-frequency")},
     "categories": {"categorical_features": "all"},
     "imputed categories": {"categorical_features": "all", "missing": "impute"},
 }

@@ -236,7 +236,7 @@ def _random_edit(chain: Chain) -> dict[str, Any]:
     edit: dict[str, Any] = {"column": "no such column" if odd else schema.names[k]}
     if rng.random() < 0.25:
         return {**edit, **way}
-    feature = schema.features[schema.columns.index(k)]
+    feature = schema.features[k]
     ways: dict[str, Any] = {"flatten": True, "merge": True}
     ways["set"] = rng.choice([-2.0, 0.0, 0.3])
     if feature.kind == "categorical":
@@ -274,10 +274,7 @@ def _check_edit(chain: Chain, before: Any, asked: dict[str, Any]) -> None:
     if "scale" in asked:
         same("scaled contributions", asked["scale"] * was[:, j], now[:, j], CLOSE)
     schema = chain.clf.encoder_.schema_
-    k = schema.columns[schema.labels().index(name)] if "set" in asked else -1
-    views = [f for f, c in zip(schema.features, schema.columns, strict=True) if c == k]
-    # A density becomes steps, also outside of what is set.
-    if "set" in asked and all(feature.is_coded for feature in views):
+    if "set" in asked and schema.features[schema.labels().index(name)].is_coded:
         k = len(new.classes)
         c = new.classes.tolist().index(asked.get("class", new.classes[1]))
         spoken = (k * now[:, j, c] - now[:, j].sum(axis=1)) / (k - 1)

@@ -34,6 +34,7 @@ from steelyard.fitting.search.left_out import JudgedRows, cross_validated, resub
 from steelyard.kernels import searching as kernels
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
+from steelyard.proba.encodings import Encodings
 from steelyard.weighting import AttributeWeighting, LogProbs
 
 # Rows whose log-odds are made at a time: 512 x 100 doubles stay in the L2 cache.
@@ -344,6 +345,6 @@ def weighted_model(training: TrainingSet, weights: Floats) -> NBModel:
     """Return the model of training rows with given attribute weights."""
     counts = training.count()
     log_prior, table, gaussian = training.estimation.tables(counts)
-    evidence = LogProbs(counts.schema, log_prior, table)
+    evidence = LogProbs(Encodings.joint(counts.schema), log_prior, table)
     effect = AttributeWeighting().apply(weights, evidence)
     return problem.weighted_model(counts.schema, training.classes, effect, gaussian)

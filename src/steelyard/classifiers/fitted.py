@@ -139,7 +139,7 @@ class FittedNB:
         if uncertainty is None or hasattr(self, "edits_"):
             raise ParameterError(
                 f"This {type(self).__name__} holds no uncertainty. Fit ShrinkageNB "
-                "with uncertainty=True, loss='log' and without views that are "
+                "with uncertainty=True, loss='log' and without columns that are "
                 "densities or slopes. Edited models have none."
             )
         codes = self._encode(X)

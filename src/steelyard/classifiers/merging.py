@@ -185,13 +185,13 @@ def _joined_feature(
         filled = theirs if mine.cells == "nothing" else mine
         # A column that was empty in one is what the other found in it.
         has_code = filled.is_coded and (mine.missing_is_value | theirs.missing_is_value)
-        return replace(filled, column=mine.column, missing_is_value=has_code)
+        return replace(filled, missing_is_value=has_code)
     problem, advice = "", ""
     if (mine.kind, mine.cells) != (theirs.kind, theirs.cells):
         problem = f"holds {mine.cells} ({mine.kind}) in one model and {theirs.cells} "
         problem += f"({theirs.kind}) in another"
         advice = "Read both tables alike, or name it in `categorical_features`"
-    elif mine.edges != theirs.edges or mine.step != theirs.step:
+    elif (mine.edges, mine.step) != (theirs.edges, theirs.step):
         problem = "is cut at other points in one model than in another"
         advice = "Fit both with numeric=FixedEdgesDiscretizer(...) or numeric="
         advice += "'gaussian', or go on from one model with `partial_fit`"

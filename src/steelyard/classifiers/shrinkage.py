@@ -52,7 +52,11 @@ from steelyard.proba.basis import bins_of_resolutions, with_finest_bins
 from steelyard.proba.smoothing import Estimation
 from steelyard.table.frames import Table
 from steelyard.table.labels import class_places
-from steelyard.weighting.hierarchy import base_shares, with_base_rate
+from steelyard.weighting.hierarchy import (
+    HierarchicalWeighting,
+    base_shares,
+    with_base_rate,
+)
 
 __all__ = ["GRID", "ShrinkageNB", "Strengths"]
 
@@ -105,8 +109,8 @@ class ShrinkageNB(KeepsRows, SolvedNB):
     >>> clf = ShrinkageNB().fit(*load_iris(return_X_y=True))
     >>> clf.strength_
     (8.0, 33.0, 6.2)
-    >>> clf.view_names_[:2].tolist()
-    ['x0', 'x0 (bins 2)']
+    >>> clf.term_names_[:2].tolist()
+    ['x0', 'x1']
     """
 
     strength: Any = setting(
@@ -220,10 +224,12 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         "absolute contribution over the training rows.",
     )
     attribute_weights_: Floats = learned(
-        "ndarray of shape (views,)", "Shared weights :math:`w_k`."
+        "ndarray of shape (d,)",
+        "Shared weights :math:`w_k`, those of the two encodings of a number added up.",
     )
     class_attribute_weights_: Floats = learned(
-        "ndarray of shape (K, views)", "Weights :math:`w_k + V_{kc}` of each class."
+        "ndarray of shape (K, d)",
+        "Weights :math:`w_k + V_{kc}` of each class, added up likewise.",
     )
     value_effects_: list[Floats] = learned(
         "list of ndarray of shape (K, n_j)",
@@ -238,8 +244,8 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         "``partial_fit`` goes on; only after it.",
         optional=True,
     )
-    view_names_: NDArray[Any] = learned(
-        "ndarray of shape (views,)", "Names of the views, interactions last."
+    term_names_: NDArray[Any] = learned(
+        "ndarray of shape (d,)", "Names of the columns, then of interactions."
     )
 
     def _recipe(self) -> Recipe:
@@ -317,7 +323,10 @@ class ShrinkageNB(KeepsRows, SolvedNB):
     def _finish(self, fit: Fit, training: TrainingSet, choice: Choice) -> Fit:
         """Start the model at the base rate, and name all that is published."""
         assert isinstance(fit.model, NBModel) and fit.solved is not None
-        shares = base_shares(fit.model, training.count(), fit.log_prior)
+        problem, weights = fit.solved
+        weighting = problem.objective.weighting
+        assert isinstance(weighting, HierarchicalWeighting)
+        shares = base_shares(weighting, weights, problem.evidence, training.count())
         model = with_base_rate(fit.model, shares, fit.log_prior)
         shapes = resolve_shapes(self.constraints, training.schema, training.classes)
         model = shapes.settled(model)
@@ -343,7 +352,7 @@ class ShrinkageNB(KeepsRows, SolvedNB):
             "interactions_": interaction_records(
                 training, model, chosen.by_interaction
             ),
-            "view_names_": np.asarray(training.schema.labels(), dtype=object),
+            "term_names_": np.asarray(training.schema.labels(), dtype=object),
         }
         if choice.shape_losses is not None:
             named["shape_losses_"] = tuple(choice.shape_losses)

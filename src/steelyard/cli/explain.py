@@ -38,7 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("data", nargs="?", help=about)
     about = "show what the values of these columns say, and nothing else"
     options.add_names(parser, "--attribute", about)
-    about = "show weights, views and the value tables of the most important columns"
+    about = "show weights and the value tables of the most important columns"
     add("--details", action="store_true", help=about)
     about = "how many rows of the file to explain (default: 5)"
     add("--rows", type=int, default=5, metavar="N", help=about)
@@ -202,21 +202,23 @@ def _show_details(whole: GlobalExplanation, tables: list[Any], model: str) -> No
     output.say(whole)
     console = output.screen()
     shared: Any = whole.weights.get("attribute_weights_")
-    n_views, n_classes = len(whole.view_names), len(whole.classes)
+    d, n_classes = len(whole.attributes), len(whole.classes)
     by_class: Any = whole.weights.get("class_attribute_weights_")
     columns = {}
-    if np.shape(shared) == (n_views,):
+    if np.shape(shared) == (d,):
         columns["all classes"] = shared
-    if np.shape(by_class) == (n_classes, n_views) and n_classes <= _MAX_SHOWN_CLASSES:
+    if np.shape(by_class) == (n_classes, d) and n_classes <= _MAX_SHOWN_CLASSES:
         columns |= dict(zip(map(str, whole.classes), by_class, strict=True))
     if columns:
         rows = [
             [
-                whole.view_names[k],
-                whole.view_tables[k].kind if whole.view_tables else "",
-                *(f"{weights[k]:.3f}" for weights in columns.values()),
+                whole.attributes[j],
+                whole.tables[j].kind if whole.tables else "",
+                *(f"{weights[j]:.3f}" for weights in columns.values()),
             ]
-            for k in whole.weighted_views
+            for j in whole.order
+            # Interactions have effects and no weights.
+            if not whole._is_interaction(j)
         ]
         header = ["attribute", "seen as", *columns]
         console.print()

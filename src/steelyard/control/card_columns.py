@@ -10,13 +10,7 @@ import numpy as np
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard.control.card_cells import CardColumn, CardFit
-from steelyard.explain.views import (
-    column_mean,
-    column_scores,
-    evidence_of,
-    typical_numbers,
-    views_of,
-)
+from steelyard.explain.shared import evidence_of, typical_numbers
 from steelyard.model.base import Model
 from steelyard.model.table_model import NBModel
 from steelyard.proba.counts import Counts
@@ -28,40 +22,23 @@ from steelyard.table.schema import FeatureSchema, TableSchema
 _MADE_ROWS, _SEED = 4000, 0
 
 
-def finest_views(schema: TableSchema) -> dict[int, int]:
-    """Return the attribute by which each column is on a card: its last with codes.
-
-    That of a column of densities alone is its last one.
-    """
-    views: dict[int, int] = {}
-    for j in range(schema.n_plain):
-        column, is_coded = schema.columns[j], schema.features[j].is_coded
-        if is_coded or column not in views:
-            views[column] = j
-    return views
-
-
 def made_rows(schema: TableSchema, counts: Counts, ranges: Any) -> Codes:
     """Return rows with the counts of a model, columns independent within a class."""
     random = np.random.default_rng(_SEED)
     shares = counts.by_class / counts.total
     sizes = np.maximum(np.round(_MADE_ROWS * shares), 1).astype(np.int64)
-    cells: dict[int, Any] = {}
-    for column, j in finest_views(schema).items():
-        where = ranges[column]
-        parts = [
-            random.permutation(_cells(schema, counts, j, c, int(size), where))
-            for c, size in enumerate(sizes)
-        ]
-        cells[column] = np.concatenate(parts)
     plain = schema.without_interactions
     builder = BlockBuilder(int(sizes.sum()), len(plain.coded))
     for j, feature in enumerate(plain.features):
-        own = cells[schema.columns[j]]
+        parts = [
+            random.permutation(_cells(schema, counts, j, c, int(size), ranges[j]))
+            for c, size in enumerate(sizes)
+        ]
+        cells = np.concatenate(parts)
         if feature.kind == "categorical":
-            builder.add(feature, own.astype(code_dtype(feature.n_codes)))
+            builder.add(feature, cells.astype(code_dtype(feature.n_codes)))
         else:
-            builder.add(feature, encode_numbers(feature, own))
+            builder.add(feature, encode_numbers(feature, cells))
     codes = builder.finish(plain)
     return codes if plain is schema else codes.with_interactions(schema)
 
@@ -129,10 +106,8 @@ Line = tuple[str, str, int, float, float]
 def card_schema(schema: TableSchema, codes: Codes) -> TableSchema:
     """Return the schema of a card: bins in place of densities that stand alone."""
     features = list(schema.features)
-    for j in finest_views(schema).values():
-        if not features[j].is_coded:
-            numbers = codes.number_column(schema.gaussian.tolist().index(j))
-            features[j] = _binned(features[j], numbers)
+    for g, j in enumerate(schema.gaussian.tolist()):
+        features[j] = _binned(features[j], codes.number_column(g))
     return TableSchema(tuple(features))
 
 
@@ -141,9 +116,7 @@ def _binned(feature: FeatureSchema, numbers: Floats) -> FeatureSchema:
     places = np.linspace(0, len(known), _DENSITY_BINS + 1)[1:-1].astype(np.int64)
     edges = sorted({float(f"{x:.4g}") for x in known[places]}) if len(known) else []
     fill = feature.fill
-    new = FeatureSchema(
-        feature.name, "binned", feature.cells, edges=tuple(edges), column=feature.column
-    )
+    new = FeatureSchema(feature.name, "binned", feature.cells, edges=tuple(edges))
     if fill is None:
         return new
     return replace(new, fill=int(bins_of(new, np.array([float(fill)]))[0]))
@@ -164,7 +137,7 @@ def card_columns(
     card would let it stand for others.
     """
     columns = []
-    own_columns = [j for j in finest_views(schema).values() if _has_a_say(model, j)]
+    own_columns = [j for j in range(schema.n_columns) if _has_a_say(model, j)]
     for j in [*own_columns, *_loudest_interactions(model, codes, c, interactions)]:
         feature = new.features[j]
         own = _codes(schema, feature, codes, j).astype(np.int64)
@@ -195,18 +168,17 @@ def _has_a_say(model: Model, j: int) -> bool:
     """Whether a sum says anything of a column, alone or in an interaction."""
     if not isinstance(model, NBModel):
         return True
-    schema, views = model.schema, views_of(model.schema)[model.schema.columns[j]]
-    interactions = np.flatnonzero(schema.is_interaction)
-    views = views + [
+    schema = model.schema
+    interactions = [
         int(k)
-        for k in interactions
-        if any(side.feature in views for side in schema.features[k].sides)
+        for k in np.flatnonzero(schema.is_interaction)
+        if any(side.feature == j for side in schema.features[k].sides)
     ]
     is_said = [
         model.table[schema.offsets[k] : schema.offsets[k + 1]].any()
         if schema.features[k].is_coded
         else model.density(k).factors.any()
-        for k in views
+        for k in [j, *interactions]
     ]
     return any(is_said)
 
@@ -240,21 +212,12 @@ def _said(
         said = np.bincount(own, odds - odds.mean(), feature.n_codes)
         return np.where(n > 0, said / np.maximum(n, 1), 0.0)
     start = int(model.schema.offsets[j])
-    if feature.sides or feature.kind == "categorical":
+    if model.schema.features[j].is_coded:
         rows = model.table[start : start + feature.n_codes]
     else:
-        views = views_of(model.schema)[model.schema.columns[j]]
         numbers = typical_numbers(np.array(feature.edges))
-        known = column_scores(model, views, numbers) + column_mean(model, views)
+        known = model.density_scores(j, numbers)
         rows = np.vstack([np.zeros(model.n_classes), known])
-        if feature.missing_is_value:
-            offsets, features = model.schema.offsets, model.schema.features
-            own_rows = [
-                model.table[offsets[v] + features[v].missing_code]
-                for v in views
-                if features[v].is_coded
-            ]
-            rows = np.vstack([rows, np.sum(own_rows, axis=0)])
     return np.asarray(evidence_of(rows)[:, c] * model.link_scale)
 
 
@@ -281,10 +244,9 @@ def cell_rows(
 ) -> Iterator[Line]:
     """Yield the lines of a card: name, cell, points, rows and rate of the class."""
     names = schema.labels()
-    firsts = {column: j for j, column in reversed(list(enumerate(schema.columns)))}
     for column, own in zip(fit.columns, fit.by_column(points), strict=True):
         j = column.attribute
-        feature, name = schema.features[j], names[firsts[schema.columns[j]]]
+        feature, name = schema.features[j], names[j]
         rows, rate_rows = _counted(clf, fit, schema, column, c)
         for cell in range(column.n_cells + 1):
             codes = np.flatnonzero(column.groups == cell)

@@ -11,13 +11,10 @@ from steelyard._common.allowed import ANY, number
 from steelyard._common.allowed import listed as list_of
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.text import did_you_mean, listed
-from steelyard.control.card_columns import finest_views
 from steelyard.exceptions import ParameterError, check_fitted
-from steelyard.explain.views import (
-    column_labels,
+from steelyard.explain.shared import (
     position_of,
     typical_numbers,
-    views_of,
 )
 from steelyard.fitting.shapes import resolve_shapes
 from steelyard.model.table_model import NBModel
@@ -72,10 +69,10 @@ def checked(edit: Any) -> Mapping[str, Any]:
     return edit
 
 
-def attribute_of(model: NBModel, edit: Mapping[str, Any]) -> tuple[str, list[int]]:
-    """Return the name of the attribute of an edit, and its views."""
+def attribute_of(model: NBModel, edit: Mapping[str, Any]) -> tuple[str, int]:
+    """Return the name and the position of the attribute of an edit."""
     schema = model.schema
-    names, views = column_labels(schema), views_of(schema)
+    names = schema.labels()
     if "interaction" in edit:
         interaction = edit["interaction"]
         if not TWO.accepts(interaction):
@@ -83,11 +80,10 @@ def attribute_of(model: NBModel, edit: Mapping[str, Any]) -> tuple[str, list[int
                 f"'interaction' must be two columns. Got {interaction!r}."
             )
         first, second = interaction
-        for name, own in zip(names, views, strict=True):
-            sides = schema.features[own[0]].sides
-            columns = [names[schema.columns[side.feature]] for side in sides]
+        for j, feature in enumerate(schema.features):
+            columns = [names[side.feature] for side in feature.sides]
             if columns in ([first, second], [second, first]):
-                return name, own
+                return names[j], j
         known = listed(names[schema.n_columns :]) or "none"
         raise ParameterError(
             f"There is no interaction {list(interaction)!r}. Interactions: {known}."
@@ -96,7 +92,7 @@ def attribute_of(model: NBModel, edit: Mapping[str, Any]) -> tuple[str, list[int
     if not isinstance(asked, str) or asked not in names:
         hint = did_you_mean(str(asked), names)
         raise ParameterError(f"There is no column {asked!r}.{hint}")
-    return asked, views[names.index(asked)]
+    return asked, names.index(asked)
 
 
 def class_of(clf: Any, edit: Mapping[str, Any]) -> int:
@@ -131,7 +127,7 @@ def middles_of(clf: Any, model: NBModel, j: int) -> Floats:
         return np.arange(feature.n_values, dtype=np.float64)
     edges = np.array(feature.edges, dtype=np.float64)
     numbers = typical_numbers(edges)
-    where = clf.training_.ranges[model.schema.columns[j]]
+    where = clf.training_.ranges[j]
     if where is not None and len(edges):
         if where.low <= edges[0]:
             numbers[0] = (where.low + edges[0]) / 2.0
@@ -162,26 +158,29 @@ def edit_steps(clf: Any) -> dict[str, Any]:
     dict
         For each position of a column that has them: ``edges`` of bins, a number in
         each (``middles``), training rows by step (``weights``), the code of missing
-        cells, and ``must``, a shape with the position of its class. Without columns
+        cells, and ``must``, a shape with the position of its class, whose steps are at
+        the ``fine`` edges. Without columns
         scored by a density alone and interactions: these can be scaled or removed.
     """
     model = editable_model(clf)
     schema, steps = model.schema, {}
-    finest = finest_views(schema)
     asked = resolve_shapes(getattr(clf, "constraints", None), schema, clf.classes_)
-    shapes = {shape.column: [shape.kind, shape.target] for shape in asked.shapes}
-    for column, views in enumerate(views_of(schema)[: schema.n_columns]):
-        j = finest[schema.columns[views[0]]]
+    shapes = {shape.column: shape for shape in asked.shapes}
+    for j in schema.without_interactions.coded.tolist():
         feature = schema.features[j]
-        if not feature.is_coded:
-            continue
         codes = np.arange(1, feature.n_values - feature.missing_is_value + 1)
         places = int(schema.offsets[j]) + codes
-        steps[str(column)] = {
+        steps[str(j)] = {
             "edges": list(feature.edges),
             "middles": middles_of(clf, model, j)[codes - 1].tolist(),
             "weights": rows_of_codes(clf, model, places).tolist(),
             "missing": int(feature.missing_code),
-            "must": shapes.get(schema.columns[j]),
+            "must": None,
         }
+        if shape := shapes.get(j):
+            fine = shape.steps(schema) - places[0]
+            steps[str(j)] |= {
+                "must": [shape.kind, shape.target],
+                "fine": fine.tolist(),
+            }
     return steps

@@ -13,7 +13,6 @@ import numpy as np
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.text import did_you_mean, listed
-from steelyard.control.card_columns import finest_views
 from steelyard.control.edit_request import (
     ACTIONS,
     DIRECTIONS,
@@ -26,11 +25,7 @@ from steelyard.control.edit_request import (
     rows_of_codes,
 )
 from steelyard.exceptions import ParameterError, check_fitted
-from steelyard.explain.views import (
-    column_mean,
-    column_scores,
-    evidence_of,
-)
+from steelyard.explain.shared import column_mean, evidence_of
 from steelyard.fitting.shapes import resolve_shapes
 from steelyard.model.edits import Edit, difference, undone
 from steelyard.model.table_model import NBModel
@@ -178,19 +173,23 @@ def _applied(
     clf: Any, model: NBModel, edit: Mapping[str, Any]
 ) -> tuple[NBModel, _Change]:
     """Return the changed model, and what was changed."""
-    name, views = attribute_of(model, edit)
+    name, j = attribute_of(model, edit)
     if "remove" in edit or "scale" in edit:
         for key in ("from", "to", "values", "class"):
             if key in edit:
                 raise ParameterError(f"'remove' and 'scale' take no {key!r}.")
         factor = 0.0 if "remove" in edit else float(edit["scale"])
         text = f"remove {name}" if "remove" in edit else f"scale {name} by {factor:g}"
-        return _scaled(model, views, factor), _Change(name, text)
+        return _scaled(model, j, factor), _Change(name, text)
     c = class_of(clf, edit)
-    model, j = _in_steps(clf, model, name, views)
+    if not model.schema.features[j].is_coded:
+        raise ParameterError(
+            f"Column {name!r} is scored by a density, which has no bins to change. "
+            "Scale or remove it, or fit with bins, such as numeric='mdl'."
+        )
     feature, start = model.schema.features[j], int(model.schema.offsets[j])
     codes = _codes_of(clf, model, j, name, edit)
-    mean = evidence_of(column_mean(model, [j])[None, :])[0, c]
+    mean = evidence_of(column_mean(model, j)[None, :])[0, c]
     rows = model.table[start + codes]
     old = model.link_scale * (evidence_of(rows)[:, c] - mean)
     weights = rows_of_codes(clf, model, start + codes)
@@ -203,65 +202,21 @@ def _applied(
     return replace(model, table=table), change
 
 
-def _scaled(model: NBModel, views: list[int], factor: float) -> NBModel:
+def _scaled(model: NBModel, j: int, factor: float) -> NBModel:
     """Multiply what an attribute says by a factor; the mean score stays."""
     schema, table = model.schema, model.table.copy()
     assert model.centre is not None
-    centre, factors = model.centre.copy(), model.gaussian.factors.copy()
-    for j in views:
-        table[schema.offsets[j] : schema.offsets[j + 1]] *= factor
-        if not schema.features[j].is_coded:
-            factors[schema.gaussian.tolist().index(j)] *= factor
-    prior = model.log_prior + (1.0 - factor) * centre[views].sum(axis=0)
-    centre[views] *= factor
-    has_density = any(not schema.features[j].is_coded for j in views)
-    gaussian = (
-        replace(model.gaussian, weight=factors) if has_density else model.gaussian
-    )
+    centre, gaussian = model.centre.copy(), model.gaussian
+    table[schema.offsets[j] : schema.offsets[j + 1]] *= factor
+    if not schema.features[j].is_coded:
+        factors = gaussian.factors.copy()
+        factors[schema.gaussian.tolist().index(j)] *= factor
+        gaussian = replace(gaussian, weight=factors)
+    prior = model.log_prior + (1.0 - factor) * centre[j]
+    centre[j] *= factor
     return replace(
         model, table=table, log_prior=prior, centre=centre, gaussian=gaussian
     )
-
-
-def _in_steps(
-    clf: Any, model: NBModel, name: str, views: list[int]
-) -> tuple[NBModel, int]:
-    """Return a model in which one attribute with codes says all that a column says."""
-    schema = model.schema
-    j = views[0]
-    if not schema.features[j].sides:
-        j = finest_views(schema)[schema.columns[j]]
-    if not schema.features[j].is_coded:
-        raise ParameterError(
-            f"Column {name!r} is scored by a density, which has no bins to change. "
-            "Scale or remove it, or fit with bins, such as numeric='mdl'."
-        )
-    if len(views) == 1:
-        return model, j
-    assert model.centre is not None
-    table, centre = model.table.copy(), model.centre.copy()
-    factors, offsets = model.gaussian.factors.copy(), schema.offsets
-    known = column_scores(model, views, middles_of(clf, model, j))
-    start = int(offsets[j])
-    missing = sum(
-        model.table[offsets[v] + schema.features[v].missing_code]
-        for v in views
-        if schema.features[v].is_coded
-    )
-    for v in views:
-        table[offsets[v] : offsets[v + 1]] = 0.0
-        if not schema.features[v].is_coded:
-            factors[schema.gaussian.tolist().index(v)] = 0.0
-    table[start + 1 : start + 1 + len(known)] = known + column_mean(model, views)
-    if schema.features[j].missing_is_value:
-        table[start + schema.features[j].missing_code] = missing
-    total = centre[views].sum(axis=0)
-    centre[views] = 0.0
-    centre[j] = total
-    gaussian = model.gaussian
-    if any(not schema.features[v].is_coded for v in views):
-        gaussian = replace(gaussian, weight=factors)
-    return replace(model, table=table, centre=centre, gaussian=gaussian), j
 
 
 def _codes_of(

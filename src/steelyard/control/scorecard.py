@@ -25,7 +25,7 @@ from steelyard.control.card_columns import (
     made_rows,
 )
 from steelyard.exceptions import ParameterError, check_fitted
-from steelyard.explain.views import model_of, position_of
+from steelyard.explain.shared import model_of, position_of
 from steelyard.model.table_model import NBModel
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.labels import known_labels, labels_of_rows
@@ -265,7 +265,7 @@ def _is_start(fit: CardFit) -> Floats:
 
 
 def _no_densities(schema: Any) -> GaussianTable:
-    """Return densities that add nothing, for the views that a card does without."""
+    """Return densities that add nothing, for what a card does without."""
     features = [schema.features[j] for j in schema.gaussian.tolist()]
     shape = (len(features), 2)
     return GaussianTable.of(features, np.zeros(shape), np.ones(shape), np.zeros(shape))

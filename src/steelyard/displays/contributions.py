@@ -88,7 +88,7 @@ class ValueCurveDisplay(draw.Display):
             )
         is_named = table.points is None and not table.edges
         long = is_named and max(map(len, table.labels)) > 8
-        width = max(6.4, 0.4 * len(table.labels)) if table.points is None else 6.4
+        width = max(6.4, 0.4 * len(table.labels)) if is_named else 6.4
         ax = self._axes(ax, width, 4.4 if long else 3.8)
         ax.axhline(0.0, color=draw.INK, linewidth=0.8)
         evidence = table.evidence

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.isotonic import isotonic_regression
 
 from steelyard._common.text import shortened
-from steelyard.explain.views import position_of
+from steelyard.explain.shared import position_of
 
 _RETURNS = """
 ax : matplotlib Axes, default=None

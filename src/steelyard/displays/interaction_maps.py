@@ -13,8 +13,8 @@ from steelyard._common.arrays import Floats
 from steelyard.displays import drawing as draw
 from steelyard.exceptions import ParameterError
 from steelyard.explain.overall import explain_global
+from steelyard.explain.shared import InteractionSide
 from steelyard.explain.value_tables import AttributeTable
-from steelyard.explain.views import InteractionSide
 
 # Maps in one line.
 _MAX_LINE = 4

@@ -21,8 +21,8 @@ from steelyard.displays.nomogram_scales import (
 from steelyard.exceptions import ParameterError
 from steelyard.explain.local import LocalExplanation
 from steelyard.explain.overall import GlobalExplanation, explain_global
+from steelyard.explain.shared import in_words, percent, position_of
 from steelyard.explain.value_tables import AttributeTable
-from steelyard.explain.views import in_words, percent, position_of
 
 # Size of the names of values, and their distances from the line: above and below.
 _SMALL = 6.5
@@ -273,7 +273,7 @@ class NomogramDisplay(draw.Display):
         """Say which cell of an interaction the marked row is in."""
         if self.row is None:
             return None
-        j = self.row.view_names.index(table.name)
+        j = self.row.attributes.index(table.name)
         a, b = divmod(int(self.row.cells.codes[0, j]), len(table.sides[1].labels) + 1)
         return (a - 1, b - 1) if a and b else None
 

@@ -14,7 +14,7 @@ from sklearn.metrics import auc, roc_curve
 from steelyard._common.arrays import Floats
 from steelyard.displays import drawing as draw
 from steelyard.exceptions import ParameterError
-from steelyard.explain.views import position_of
+from steelyard.explain.shared import position_of
 from steelyard.table.labels import labels_of_rows
 
 

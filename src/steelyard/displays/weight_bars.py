@@ -11,7 +11,7 @@ from steelyard._common.arrays import Floats
 from steelyard.displays import drawing as draw
 from steelyard.exceptions import ParameterError
 from steelyard.explain.overall import explain_global
-from steelyard.explain.views import in_words
+from steelyard.explain.shared import in_words
 from steelyard.explain.weight_intervals import WeightIntervals
 
 
@@ -54,9 +54,6 @@ class WeightBarsDisplay(draw.Display):
     ) -> WeightBarsDisplay:
         """Draw the attribute weights of a classifier; its importances without any.
 
-        A column that is seen in several ways has a weight for each, and none as a
-        whole: there, importances of columns are drawn too.
-
         Parameters
         ----------
         clf : BaseNB
@@ -65,13 +62,14 @@ class WeightBarsDisplay(draw.Display):
             As in ``WeightBarsDisplay``.
         """
         whole = explain_global(clf)
-        learned = whole.weights if whole.has_one_view else {}
-        weights = learned.get("attribute_weights_")
-        names, title = whole.view_names, "weight"
+        weights: Any = whole.weights.get("attribute_weights_")
+        if "value_effects_" in whole.weights:
+            weights = None  # they are a part of what a column contributes
+        names, title = whole.attributes, "weight"
         if weights is not None and np.ndim(weights) == 2:
             weights, title = np.mean(weights, axis=0), "mean weight over the pairs"
         if weights is not None and len(weights) == len(names):
-            kept = sorted(whole.weighted_views)
+            kept = [j for j in range(len(names)) if not whole._is_interaction(j)]
             names, weights = [names[k] for k in kept], weights[kept]
         if weights is None:
             weights, title = whole.importance, "importance: mean absolute evidence"

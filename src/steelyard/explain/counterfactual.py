@@ -13,15 +13,8 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.text import probability_text, text_table
 from steelyard.explain.row_cells import NumberSteps, RowCells, number_label
+from steelyard.explain.shared import PlainData, number_text, typical_numbers
 from steelyard.explain.value_tables import gaussian_points
-from steelyard.explain.views import (
-    PlainData,
-    add_views,
-    column_labels,
-    number_text,
-    typical_numbers,
-    views_of,
-)
 from steelyard.model.base import TwoArrays
 from steelyard.table.summary.whole_column import NumberRange
 
@@ -119,7 +112,7 @@ def counterfactual(
         (s if s.target == winner else _search(s, max_changes, steps) for s in starts),
         key=lambda s: (not s.wins, len(s.steps) if s.wins else 0, -s.proba[s.target]),
     )
-    names = column_labels(row.schema)
+    names = row.schema.labels()
     margins = [best.moved(best.steps[:k]).margin for k in range(len(best.steps) + 1)]
     changes = []
     for k, (before, after) in zip(best.steps, pairwise(margins), strict=True):
@@ -159,9 +152,8 @@ class _Candidates:
         )
 
     def changed(self, cells: RowCells, positions: Ints) -> RowCells:
-        """Make one of some changes, to all views of its column, in each row."""
-        columns = np.asarray(cells.schema.columns)
-        is_changed = columns == self.column[positions][:, None]
+        """Make one of some changes in each row."""
+        is_changed = np.arange(len(cells.schema)) == self.column[positions][:, None]
         return RowCells(
             cells.schema,
             np.where(is_changed, self.rows.codes[positions], cells.codes),
@@ -175,11 +167,11 @@ def _candidates(
     schema = row.schema
     made = [RowCells(schema, row.codes[:0], row.numbers[:0])]
     owner, labels, distance = [], [], [np.zeros(0)]
-    # Interactions change with their columns.
-    for column, views in enumerate(views_of(schema)[: schema.n_columns]):
+    # Pairs change with their columns.
+    for column in range(schema.n_columns):
         if column in fixed:
             continue
-        feature, now = schema.features[views[0]], row.codes[0, views[0]]
+        feature, now = schema.features[column], row.codes[0, column]
         if not row.takes_numbers(column):
             values = np.arange(1, feature.n_values - feature.missing_is_value + 1)
             values = values[values != now]
@@ -188,14 +180,14 @@ def _candidates(
                 np.repeat(row.codes, len(values), axis=0),
                 np.repeat(row.numbers, len(values), axis=0),
             )
-            rows.codes[:, views[0]] = values
+            rows.codes[:, column] = values
             labels += [feature.describe(int(code)) for code in values]
             is_ordered = feature.kind == "binned" and now > 0
             distance.append(np.abs(values - now) * float(is_ordered))
         else:
-            tried = _column_numbers(model, views, steps[column])
+            tried = _column_numbers(model, column, steps[column])
             rows = row.with_numbers(column, tried)
-            write = number_label if len(views) == 1 else number_text
+            write = number_text if feature.is_fine else number_label
             labels += [write(x) for x in tried.tolist()]
             own = steps[column]
             now = np.nan if own is None else own.now
@@ -209,22 +201,18 @@ def _candidates(
     return _Candidates(rows, columns, labels, np.concatenate(distance))
 
 
-def _column_numbers(model: Any, views: list[int], steps: NumberSteps | None) -> Floats:
-    """Numbers of one column to try: in every bin, and along its densities.
+def _column_numbers(model: Any, column: int, steps: NumberSteps | None) -> Floats:
+    """Numbers of one column to try: in every bin, or along its density.
 
     None lies where no training row did, and none has more digits than it needs.
     """
-    features = model.schema.features
-    where = None if steps is None else steps.where
-    tried = [
-        _numbers_to_try(model, j, where) for j in views if not features[j].is_coded
-    ]
-    if len(views) > 1:
-        # Short to write; each is encoded as it is written.
-        tried = [np.array([float(f"{x:.6g}") for x in numbers]) for numbers in tried]
-        edges = np.concatenate([features[j].edges for j in views])
-        tried.append(typical_numbers(np.unique(edges)))
-    numbers = np.unique(np.concatenate(tried))
+    feature, where = model.schema.features[column], None
+    if steps is not None:
+        where = steps.where
+    if feature.is_coded:
+        numbers = np.unique(typical_numbers(np.array(feature.edges)))
+    else:
+        numbers = np.unique(_numbers_to_try(model, column, where))
     if steps is None:
         return numbers
     return np.union1d(steps.rounded(numbers), [steps.where.low, steps.where.high])
@@ -369,7 +357,7 @@ def _least_changes(state: _Search) -> int | None:
     if model.schema.is_interaction.any():
         return 1
     (now,), after = (
-        add_views(model.contributions(cells.encoded()), cells.schema, axis=1)
+        model.contributions(cells.encoded())
         for cells in (state.row, state.candidates.rows)
     )
     scores = model.log_prior + now.sum(axis=0)

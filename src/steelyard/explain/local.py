@@ -20,23 +20,20 @@ from steelyard.explain.row_cells import (
     describe_cells,
     neighbours_of,
 )
-from steelyard.explain.value_summary import rows_text
-from steelyard.explain.value_tables import range_by_column
-from steelyard.explain.views import (
+from steelyard.explain.shared import (
     ExplainedPart,
     ModelKind,
     Tabular,
-    add_views,
     base_rates_of,
-    column_labels,
     halve_interactions,
     in_words,
     kind_of,
     model_of,
     position_of,
     two_classes,
-    views_of,
 )
+from steelyard.explain.value_summary import rows_text
+from steelyard.explain.value_tables import range_by_column
 from steelyard.model.base import Model
 from steelyard.model.uncertainty import LEVEL, half_width
 from steelyard.table.frames import as_table
@@ -76,10 +73,6 @@ class LocalExplanation(Tabular):
         Where the scores start: means over the training rows.
     contributions : ndarray of shape (n, d, K) or None
         What each cell adds to each score, and what a missing one takes off by being so.
-    view_names : list of str
-        Names of the views: of the columns, where each is seen in one way.
-    view_contributions : ndarray of shape (n, views, K) or None
-        What each view of each cell adds; those of a column add up to its contribution.
     scores : ndarray of shape (n, K) or None
         The sums.
     probabilities : ndarray of shape (n, K)
@@ -108,8 +101,6 @@ class LocalExplanation(Tabular):
     missing: NDArray[np.bool_]
     base: Floats | None
     contributions: Floats | None
-    view_names: list[str]
-    view_contributions: Floats | None
     scores: Floats | None
     probabilities: Floats
     predicted: NDArray[Any]
@@ -133,12 +124,7 @@ class LocalExplanation(Tabular):
         return len(self.probabilities)
 
     def evidence(
-        self,
-        row: int = 0,
-        target: Any = None,
-        against: Any = None,
-        *,
-        views: bool = False,
+        self, row: int = 0, target: Any = None, against: Any = None
     ) -> Evidence:
         """Compare two classes of one row.
 
@@ -151,8 +137,6 @@ class LocalExplanation(Tabular):
             given.
         against : class, default=None
             The other; the most probable of the rest if not given.
-        views : bool, default=False
-            Whether each view of a column is an item of its own.
 
         Returns
         -------
@@ -168,19 +152,13 @@ class LocalExplanation(Tabular):
         chances = self.probabilities[row]
         first, second = two_classes(chances, self.classes, target, against)
         names, values, missing = self.attributes, self.values[row], self.missing[row]
-        added, columns = self.contributions[row], list(range(len(names)))
-        if views and self.view_contributions is not None:
-            names, added = self.view_names, self.view_contributions[row]
-            values = self.cells.view_labels(row, len(names), values, missing)
-            columns = list(self.cells.schema.columns[: len(names)])
-            missing = missing[columns]
-        base, added = self.base[row] * self.link_scale, added * self.link_scale
+        base = self.base[row] * self.link_scale
+        added = self.contributions[row] * self.link_scale
         amounts = added[:, first] - added[:, second]
         titles = in_words(names, self.titles) if self.titles else [""] * len(names)
-        # Views of a column are changed with it.
-        changed = [self.attributes[c] in self.edited for c in columns]
+        changed = [name in self.edited for name in names]
         half: list[Any] = [None] * (len(names) + 1)
-        if self.variances is not None and not views:
+        if self.variances is not None:
             both = [own[row][..., [first, second]].sum(-1) for own in self.variances]
             # Each class has variances of its own against all others.
             share = 1.0 - 1.0 / len(self.classes)
@@ -211,12 +189,11 @@ class LocalExplanation(Tabular):
             Of columns alone, which add up to the same scores.
         """
         schema, contributions = self.cells.schema, self.contributions
-        n, by_view = schema.n_columns, self.view_contributions
+        n = schema.n_columns
         if len(self.attributes) == n:
             return self
-        if by_view is not None:
-            by_view = halve_interactions(by_view, schema)
-            contributions = add_views(by_view, schema.without_interactions, axis=1)
+        if contributions is not None:
+            contributions = halve_interactions(contributions, schema)
         return replace(
             self,
             attributes=self.attributes[:n],
@@ -224,8 +201,6 @@ class LocalExplanation(Tabular):
             missing=self.missing[:, :n],
             contributions=contributions,
             variances=None,  # those of halves are not known
-            view_names=self.view_names[: len(schema.without_interactions)],
-            view_contributions=by_view,
             parts=tuple(
                 replace(part, explanation=part.explanation.split_interactions())
                 for part in self.parts
@@ -354,9 +329,7 @@ def explain_local(
     if kept is not None:
         log_proba = model.log_proba(codes, clf.n_jobs)
         intervals = kept.intervals(codes, log_proba, LEVEL)
-        variances = kept.of_contributions(
-            codes, len(clf.classes_), views_of(codes.schema)
-        )
+        variances = kept.of_contributions(codes, len(clf.classes_))
         found = replace(found, variances=variances, intervals=intervals)
     return found.split_interactions() if interactions == "split" else found
 
@@ -368,13 +341,13 @@ def _explain(
     named: tuple[list[list[str]], NDArray[np.bool_]],
 ) -> LocalExplanation:
     codes, schema = cells.encoded(), cells.schema
-    base = contributions = scores = by_view = None
+    base = contributions = scores = None
     if (terms := model.terms(codes)) is not None:
-        base, by_view = terms
-        scores = base + by_view.sum(axis=1)
+        base, contributions = terms
+        scores = base + contributions.sum(axis=1)
         if model.centre is not None:
-            base, by_view = base + model.centre.sum(axis=0), by_view - model.centre
-        contributions = add_views(by_view, schema, axis=1)
+            base = base + model.centre.sum(axis=0)
+            contributions = contributions - model.centre
     parts = tuple(
         ExplainedPart(part.name, part.share, _explain(part.model, clf, cells, named))
         for part in model.parts()
@@ -383,13 +356,11 @@ def _explain(
         kind=kind_of(model),
         note=model.note(),
         classes=model.classes,
-        attributes=column_labels(schema),
+        attributes=schema.labels(),
         values=named[0],
         missing=named[1],
         base=base,
         contributions=contributions,
-        view_names=schema.labels(),
-        view_contributions=by_view,
         scores=scores,
         probabilities=model.proba(codes, clf.n_jobs),
         predicted=model.predict(codes, clf.n_jobs),

@@ -14,21 +14,18 @@ from steelyard._common.arrays import Floats, Ints
 from steelyard._common.text import text_table
 from steelyard.exceptions import ParameterError
 from steelyard.explain.local import LocalExplanation, explain_local
-from steelyard.explain.value_summary import overall_layout
-from steelyard.explain.value_tables import AttributeTable, attribute_tables, known_rows
-from steelyard.explain.views import (
+from steelyard.explain.shared import (
     ExplainedPart,
     ModelKind,
     Tabular,
     base_rates_of,
-    column_labels,
-    column_mean,
     evidence_of,
     in_words,
     kind_of,
     model_of,
-    views_of,
 )
+from steelyard.explain.value_summary import overall_layout
+from steelyard.explain.value_tables import AttributeTable, attribute_tables, known_rows
 from steelyard.model.base import Model
 from steelyard.model.edits import Edit
 from steelyard.model.table_model import NBModel
@@ -72,13 +69,6 @@ class GlobalExplanation(Tabular):
     tables : list of AttributeTable
         Values, counts and contributions of every attribute; empty where the model is
         not one sum.
-    view_names : list of str
-        Names of the views: of the columns, where each is seen in one way. Weights are
-        by view.
-    views : list of list of int
-        Positions of the views of every column.
-    view_tables : list of AttributeTable
-        The same as ``tables`` for every view.
     importance : ndarray of shape (d,) or None
         Importance of every attribute; that of a model with parts is the mean of its
         parts by their shares. None where rows are needed and none were given.
@@ -104,7 +94,7 @@ class GlobalExplanation(Tabular):
         Attributes that have no say, since they look like identifiers; they come last.
     """
 
-    _not_data = ("views", "view_tables", "edits", "left_out")
+    _not_data = ("edits", "left_out")
 
     method: str
     kind: ModelKind
@@ -117,11 +107,8 @@ class GlobalExplanation(Tabular):
     class_importance: Floats | None
     source: str
     weights: dict[str, Any]
-    view_names: list[str]
     tables: list[AttributeTable]
     parts: tuple[ExplainedPart, ...]
-    views: list[list[int]]
-    view_tables: list[AttributeTable]
     rows: Floats | None = None
     base_rates: Floats | None = None
     titles: Mapping[str, str] = field(default_factory=dict)
@@ -132,19 +119,13 @@ class GlobalExplanation(Tabular):
     importance_half_width: Floats | None = None
 
     def table(self, attribute: str | int) -> AttributeTable:
-        """Return the value table of one attribute, by name or position.
-
-        That of a column with several views has them together; the name of a further
-        view, such as ``"age (density)"``, gives it alone.
-        """
+        """Return the value table of one attribute, by name or position."""
         if not self.tables:
             raise ParameterError(
                 f"{self.note} Value tables are in its parts, if it has any: "
                 "explanation.parts[0].explanation.table(...)."
             )
         if isinstance(attribute, str):
-            if attribute in self.view_names and attribute not in self.attributes:
-                return self.view_tables[self.view_names.index(attribute)]
             if attribute not in self.attributes:
                 raise ParameterError(
                     f"There is no column {attribute!r}. Columns: "
@@ -186,22 +167,6 @@ class GlobalExplanation(Tabular):
         if self.importance is None:
             return np.arange(len(self.attributes))
         return np.argsort(-self.importance, kind="stable")
-
-    @property
-    def has_one_view(self) -> bool:
-        """Whether each column is seen in one way, so that weights are by column."""
-        return all(len(views) == 1 for views in self.views)
-
-    @property
-    def view_order(self) -> list[int]:
-        """Positions of the views, those of the most important columns first."""
-        return [k for j in self.order for k in self.views[j]]
-
-    @property
-    def weighted_views(self) -> list[int]:
-        """Positions of the views that may have weights, which interactions have not."""
-        interactions = {k for k, table in enumerate(self.view_tables) if table.sides}
-        return [k for k in self.view_order if k not in interactions]
 
     def plot(self, **options: Any) -> Any:
         """Draw the model as a nomogram.
@@ -291,7 +256,7 @@ def explain_global(clf: BaseNB, X: Any = None) -> GlobalExplanation:
 def _shapes_of(clf: Any) -> dict[str, str]:
     """Return the shapes that were asked for, in words, by the name of the column."""
     asked = getattr(clf, "constraints", None) or {}
-    names = column_labels(clf.encoder_.schema_)
+    names = clf.encoder_.schema_.labels()
     return {
         names[key] if isinstance(key, Integral) else key: (
             shape if isinstance(shape, str) else f"{shape[0]} for {shape[1]}"
@@ -316,9 +281,8 @@ def _explain(
 ) -> GlobalExplanation:
     plain = model.first_sum() if model.is_sum else None
     tables: list[AttributeTable] = []
-    by_view = tables
     if plain is not None:
-        tables, by_view = attribute_tables(plain, counts, ranges, uncertainty)
+        tables = attribute_tables(plain, counts, ranges, uncertainty)
     parts = []
     for k, part in enumerate(model.parts()):
         part_rows = None if rows is None else rows.parts[k].explanation
@@ -347,25 +311,25 @@ def _explain(
         kind=kind_of(model),
         note=model.note(),
         classes=model.classes,
-        attributes=column_labels(model.schema),
-        base=None if plain is None else plain.log_prior + _total_mean(plain),
+        attributes=model.schema.labels(),
+        base=None if plain is None else _mean_scores(plain),
         link_scale=float(model.link_scale),
         importance=importance,
         class_importance=by_class,
         source=source,
         weights=weights,
-        view_names=model.schema.labels(),
         tables=tables,
         parts=tuple(parts),
-        views=views_of(model.schema),
-        view_tables=by_view,
         rows=known_rows(model.schema, counts),
         importance_half_width=half_of_importance,
     )
 
 
-def _total_mean(model: NBModel) -> Floats:
-    return column_mean(model, list(range(len(model.schema))))
+def _mean_scores(model: NBModel) -> Floats:
+    """Return the mean scores of the training rows, without centres the prior."""
+    if model.centre is None:
+        return model.log_prior
+    return np.asarray(model.log_prior + model.centre.sum(axis=0))
 
 
 def _importance(

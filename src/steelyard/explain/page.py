@@ -34,8 +34,8 @@ from steelyard.explain.page_card import (
     trust_line,
 )
 from steelyard.explain.row_cells import raw_values
+from steelyard.explain.shared import in_words, model_of
 from steelyard.explain.value_tables import range_by_column
-from steelyard.explain.views import in_words, model_of, views_of
 from steelyard.export.plan import node_data
 from steelyard.export.reading import plan_of
 from steelyard.export.source import is_large, json_plan, scoring_script
@@ -246,7 +246,7 @@ def _cases(clf: BaseNB, rows: Any) -> dict[str, Any]:
             "of them, such as X.sample(200)."
         )
     schema, columns = model_of(clf).schema, clf.encoder_.match(table)
-    features = [schema.features[views[0]] for views in views_of(schema)]
+    features = schema.features
     large = [is_large(feature.values) for feature in features]
     cells = [
         [str(cell) if is_text and cell is not None else cell for cell in of_column]
@@ -280,11 +280,11 @@ def page_data(
     assert plain is not None
     whole = explain_global(clf)
     ranges = range_by_column(model.schema, clf.training_.ranges)
-    columns = zip(views_of(model.schema), plan.attributes, ranges, strict=True)
+    columns = enumerate(zip(plan.attributes, ranges, strict=True))
     titles: Mapping[Any, Any] = clf.training_.labels
     attributes = [
-        {"name": name, **control_of(plain, views, plan, where)}
-        for views, name, where in columns
+        {"name": name, **control_of(plain, j, plan, where)}
+        for j, (name, where) in columns
     ]
     for own, title in zip(attributes, in_words(plan.attributes, titles), strict=True):
         own["title"] = title
@@ -323,9 +323,9 @@ def _add_shares(
     """Add the share of the known cells that hold each category."""
     if counts is None or counts.schema != schema:
         return
-    for own, views in zip(attributes, views_of(schema), strict=True):
+    for j, own in enumerate(attributes):
         if own["kind"] == "category":
-            first = schema.offsets[views[0]] + 1
+            first = schema.offsets[j] + 1
             rows = counts.by_code[first : first + len(own["values"])].sum(axis=1)
             if rows.sum() > 0.0:
                 own["shares"] = (rows / rows.sum()).tolist()
@@ -341,10 +341,10 @@ def _sureness(clf: BaseNB, schema: TableSchema) -> dict[str, Any] | None:
         return None
     features = []
     for j, feature in enumerate(schema.features):
-        column, start = schema.columns[j], int(schema.offsets[j])
-        place: dict[str, Any] = {"column": column, "missing": feature.missing_code}
+        start = int(schema.offsets[j])
+        place: dict[str, Any] = {"column": j, "missing": feature.missing_code}
         if feature.sides:
-            place = {"interaction": column}
+            place = {"interaction": j}
         elif feature.kind != "categorical":
             place["edges"] = list(feature.edges)
         features.append({"start": start, **place})

@@ -217,66 +217,55 @@ def _quality(check: Mapping[str, Any] | None, words: Words) -> str:
 
 
 def control_of(
-    model: NBModel, views: list[int], plan: Plan, where: NumberRange | None
+    model: NBModel, j: int, plan: Plan, where: NumberRange | None
 ) -> dict[str, Any]:
-    """Describe how a column is set: one control, however many views it has."""
-    schema = model.schema
-    features = [schema.features[j] for j in views]
-    if features[0].sides:
-        sides = [vars(json_side(side_of(schema, s))) for s in features[0].sides]
-        codes = range(features[0].n_codes)
-        labels = [schema.describe(views[0], code) for code in codes]
+    """Describe how a column is set."""
+    schema, feature = model.schema, model.schema.features[j]
+    if feature.sides:
+        sides = [vars(json_side(side_of(schema, side))) for side in feature.sides]
+        labels = [schema.describe(j, code) for code in range(feature.n_codes)]
         return {"kind": "interaction", "sides": sides, "labels": labels}
-    if features[0].kind == "categorical":
-        values = plan.columns[schema.columns[views[0]]].values
-        labels = list(map(str, features[0].values))
-        missing = features[0].missing_code
-        category = {"kind": "category", "values": values, "labels": labels}
-        return {**category, "missing": missing}
+    if feature.kind == "categorical":
+        category = {"kind": "category", "values": plan.columns[j].values}
+        labels = list(map(str, feature.values))
+        return {**category, "labels": labels, "missing": feature.missing_code}
     # A column of one number has a slider all the same.
     some_width = where is not None and where.low < where.high
-    ends = (where.low, where.high) if where and some_width else _limits(model, views)
-    cuts = sorted({edge for feature in features for edge in feature.edges})
-    control: dict[str, Any] = {"kind": "number", "cuts": cuts}
+    ends = (where.low, where.high) if where and some_width else _limits(model, j)
+    control: dict[str, Any] = {"kind": "number", "cuts": list(feature.edges)}
     control |= dict(zip(("low", "high"), ends, strict=True))
     if where is not None and some_width:
         control |= {"whole": where.is_whole, "quartiles": list(where.quartiles)}
         control["histogram"] = list(where.histogram)
-    # Nothing to say about a single interval among several views.
-    if features[0].is_coded and (features[0].edges or len(views) == 1):
-        codes = range(1, len(features[0].edges) + 2)
-        control["edges"] = list(features[0].edges)
-        control["labels"] = [features[0].describe(code) for code in codes]
-        control["missing"] = features[0].missing_code
-    if len(views) > 1 or not features[0].is_coded:
-        control["tries"] = _tries(model, views, where)
+    if feature.is_fine or not feature.is_coded:
+        control["tries"] = _tries(model, j, where)
+    else:
+        codes = range(1, len(feature.edges) + 2)
+        control["edges"] = list(feature.edges)
+        control["labels"] = [feature.describe(code) for code in codes]
+        control["missing"] = feature.missing_code
     return control
 
 
-def _tries(
-    model: NBModel, views: list[int], where: NumberRange | None
-) -> dict[str, Any]:
-    """Return the numbers that a search for changes tries, as ends and steps."""
-    grids = []
-    for j in views:
-        if not model.schema.features[j].is_coded:
-            ends = None if where is None else (where.low, where.high)
-            low, high = ends or density_range(model.density(j))
-            grids.append([low, high, model.schema.features[j].step])
+def _tries(model: NBModel, j: int, where: NumberRange | None) -> dict[str, Any]:
+    """Return the numbers that a search for changes tries: ends and step of a density.
+
+    Between cut points it tries a number in each interval.
+    """
+    feature, grid = model.schema.features[j], None
     known = None if where is None else [where.low, where.high]
-    return {"grids": grids, "joint": len(views) > 1, "range": known}
+    if not feature.is_coded:
+        grid = [*(known or density_range(model.density(j))), feature.step]
+    return {"grid": grid, "range": known}
 
 
-def _limits(model: NBModel, views: list[int]) -> tuple[float, float]:
+def _limits(model: NBModel, j: int) -> tuple[float, float]:
     """Where a slider begins and ends whose column's range no file has kept."""
-    features = [model.schema.features[j] for j in views]
-    edges = np.unique([edge for feature in features for edge in feature.edges])
-    gaussian = [j for j in views if j in model.schema.gaussian]
-    if gaussian:
-        ends = [density_range(model.density(j)) for j in gaussian]
-        edges, wide = np.append(edges, ends), 0.0
+    feature, wide = model.schema.features[j], 0.0
+    edges = np.array(feature.edges if feature.edges else [0.0])
+    if not feature.is_coded:
+        edges = np.array(density_range(model.density(j)))
     else:
-        edges = edges if len(edges) else np.zeros(1)
         wide = float(np.ptp(edges)) / max(1, len(edges) - 1)
         wide = wide or max(abs(float(edges[0])), 1.0)
     low, high = float(edges.min()) - wide, float(edges.max()) + wide

@@ -15,8 +15,8 @@ from steelyard.exceptions import ParameterError
 from steelyard.explain.local import LocalExplanation, explain_local
 from steelyard.explain.overall import GlobalExplanation, explain_global
 from steelyard.explain.row_cells import Evidence, RowCells
+from steelyard.explain.shared import evidence_of
 from steelyard.explain.value_tables import AttributeTable
-from steelyard.explain.views import evidence_of, views_of
 
 if TYPE_CHECKING:
     import pandas
@@ -91,11 +91,10 @@ def _losses(explanation: LocalExplanation, order: NDArray[np.intp]) -> Floats:
 
     cells = explanation.cells
     whole = log_odds(cells)
-    views = views_of(cells.schema)
-    amounts = np.zeros((len(cells.codes), len(views)))
-    for j, columns in enumerate(views):
+    amounts = np.zeros(cells.codes.shape)
+    for j in range(len(cells.schema)):
         codes, numbers = cells.codes.copy(), cells.numbers.copy()
-        codes[:, columns], numbers[:, columns] = 0, np.nan
+        codes[:, j], numbers[:, j] = 0, np.nan
         without = RowCells(cells.schema, codes, numbers)
         if j < cells.schema.n_columns:
             without = without.joined()
@@ -116,7 +115,7 @@ def column_importance(clf: Any) -> Floats:
     interactions = (feature.sides for feature in schema.features if feature.sides)
     for amount, sides in zip(whole.importance[len(out) :], interactions, strict=True):
         for side in sides:
-            out[schema.columns[side.feature]] += amount / 2.0
+            out[side.feature] += amount / 2.0
     return out
 
 

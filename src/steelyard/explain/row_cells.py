@@ -22,8 +22,8 @@ from steelyard._common.text import (
     signed,
     text_table,
 )
-from steelyard.explain.views import PlainData, Tabular, percent, place_numbers, views_of
-from steelyard.table.by_schema import ColumnCells
+from steelyard.explain.shared import PlainData, Tabular, percent
+from steelyard.table.by_schema import ColumnCells, encode_numbers
 from steelyard.table.codes import CodeBlock, Codes, by_width, code_dtype
 from steelyard.table.columns import TableColumn
 from steelyard.table.schema import FeatureSchema, TableSchema
@@ -85,15 +85,16 @@ class RowCells:
 
     def takes_numbers(self, column: int) -> bool:
         """Whether a column is set by numbers, and not by codes alone."""
-        views = views_of(self.schema)[column]
-        return len(views) > 1 or not self.schema.features[views[0]].is_coded
+        feature = self.schema.features[column]
+        return feature.is_fine or not feature.is_coded
 
     def with_numbers(self, column: int, numbers: Floats) -> RowCells:
         """Return one row once for each number that a column of it may have."""
-        views = views_of(self.schema)[column]
         codes = np.repeat(self.codes, len(numbers), axis=0)
         cells = np.repeat(self.numbers, len(numbers), axis=0)
-        codes[:, views], cells[:, views] = place_numbers(self.schema, views, numbers)
+        feature = self.schema.features[column]
+        encoded = encode_numbers(feature, numbers)
+        (codes if feature.is_coded else cells)[:, column] = encoded
         return RowCells(self.schema, codes, cells).joined()
 
     def label(self, i: int, j: int) -> str:
@@ -101,16 +102,6 @@ class RowCells:
         if self.schema.features[j].is_coded:
             return self.schema.describe(j, int(self.codes[i, j]))
         return number_label(float(self.numbers[i, j]))
-
-    def view_labels(
-        self, i: int, n_views: int, labels: list[str], missing: NDArray[np.bool_]
-    ) -> list[str]:
-        """Name what the first views of a row see: an interval, or the cell itself."""
-        views = views_of(self.schema)
-        return [
-            self.label(i, k) if len(views[c]) > 1 and not missing[c] else labels[c]
-            for k, c in enumerate(self.schema.columns[:n_views])
-        ]
 
 
 def number_label(number: float) -> str:
@@ -124,36 +115,32 @@ def describe_cells(
     """Name every cell as the user gave it, and say which are missing.
 
     Unlike codes, the columns tell a missing cell from a value never seen, and from the
-    value that is imputed for it. A column with several views is named by its numbers,
+    value that is imputed for it. A cell of fine bins is named by its number,
     an interaction by the groups of its two cells; it is missing where one of them is.
     """
-    schema, views = cells.schema, views_of(cells.schema)
+    schema = cells.schema
     labels: list[list[str]] = [[] for _ in cells.codes]
-    missing = np.zeros((len(cells.codes), len(views)), dtype=bool)
-    own = views[: schema.n_columns]
-    for j, (positions, column) in enumerate(zip(own, columns, strict=True)):
-        feature = schema.features[positions[0]]
-        # The number of a density is the cell itself.
-        numbers = [k for k in positions if not schema.features[k].is_coded]
-        shown = (numbers or positions)[0]
+    missing = np.zeros((len(cells.codes), len(schema)), dtype=bool)
+    for j, column in enumerate(columns):
+        feature = schema.features[j]
         for i, value in enumerate(raw_values(feature, column)):
-            label = cells.label(i, shown)
+            label = cells.label(i, j)
             missing[i, j] = value is None
             if value is None:
                 imputed = "" if feature.fill is None else f", taken as {label}"
                 label = f"(missing{imputed})"
-            elif len(positions) > 1:
+            elif feature.is_fine:
                 label = number_label(float(value))
-            elif feature.is_coded and cells.codes[i, positions[0]] == 0:
+            elif feature.is_coded and cells.codes[i, j] == 0:
                 label = (
                     f"{value} (left out)" if feature.left_out else f"{value} (unseen)"
                 )
             labels[i].append(label)
-    for j, (k,) in enumerate(views[len(own) :], start=len(own)):
-        sides = [schema.columns[side.feature] for side in schema.features[k].sides]
+    for j in range(schema.n_columns, len(schema)):
+        sides = [side.feature for side in schema.features[j].sides]
         missing[:, j] = missing[:, sides].any(axis=1)
         for i, of_row in enumerate(labels):
-            of_row.append(cells.label(i, k))
+            of_row.append(cells.label(i, j))
     return labels, missing
 
 

@@ -8,13 +8,11 @@ import numpy as np
 
 from steelyard._common.arrays import Floats
 from steelyard._common.text import bar, counted, probability_text, signed, text_table
-from steelyard.explain.views import (
+from steelyard.explain.shared import (
     column_mean,
-    column_scores,
     evidence_of,
     in_words,
     percent,
-    typical_numbers,
 )
 from steelyard.model.table_model import NBModel, numbers_by_class
 from steelyard.proba.counts import Counts
@@ -24,9 +22,6 @@ if TYPE_CHECKING:
     from steelyard.explain.local import LocalExplanation
     from steelyard.explain.overall import GlobalExplanation
     from steelyard.explain.value_tables import AttributeTable
-
-# Numbers at which a curve is read off, where it is known how the rows are spread.
-N_QUANTILES = 10
 
 # Lines of other curves, of merged bins and of the cells of an interaction.
 _MAX_POINTS, _MAX_BINS, _MAX_CELLS = 12, 10, 12
@@ -51,9 +46,7 @@ def table_text(table: AttributeTable) -> str:
         if half is not None:
             columns["±" + " " * c] = [f"{amount:.2f}" for amount in half[:, c]]
     against = f"against {table.classes[0]}" if two else "against the others"
-    # How a column is seen matters to few; what its values say, to all.
-    kind = "" if table.is_joint else f" ({table.kind})"
-    title = f"{table.name}{kind}: evidence {against}, in log-odds{note}"
+    title = f"{table.name} ({table.kind}): evidence {against}, in log-odds{note}"
     title += "" if half is None else ", with 90 % intervals"
     rows = list(zip(*columns.values(), strict=True))
     texts = ("value", *(side.name for side in table.sides))
@@ -79,7 +72,7 @@ def _curve_lines(table: AttributeTable, evidence: Floats) -> _Lines:
     """Read a curve off where the rows are, or at numbers that are evenly spaced."""
     points = table.points
     assert points is not None
-    if table.quantiles is None and table.range is None:
+    if table.range is None:
         every = max(1, len(points) // _MAX_POINTS)
         return {"value": table.labels[::every]}, evidence[::every], ""
     at, texts = _places(table)
@@ -90,18 +83,11 @@ def _curve_lines(table: AttributeTable, evidence: Floats) -> _Lines:
 
 def _places(table: AttributeTable) -> tuple[Floats, list[str]]:
     """Return numbers at which a curve is read off, and how many rows are up to each."""
-    places: dict[float, str] = {}
-    if table.quantiles is not None:
-        for x, share in table.quantiles.tolist():
-            places[x] = f"{100 * share:.0f} %"
-    elif table.range is not None:
-        places = dict(
-            zip(table.range.quartiles, ("25 %", "50 %", "75 %"), strict=False)
-        )
-    if table.range is not None:
-        low, high = table.range.low, table.range.high
-        inside = {x: text for x, text in places.items() if low < x < high}
-        places = {low: "smallest", **inside, high: "largest"}
+    assert table.range is not None
+    low, high = table.range.low, table.range.high
+    shares = zip(table.range.quartiles, ("25 %", "50 %", "75 %"), strict=False)
+    inside = {x: text for x, text in shares if low < x < high}
+    places = {low: "smallest", **inside, high: "largest"}
     return np.array(list(places)), list(places.values())
 
 
@@ -204,13 +190,14 @@ def _columns(whole: GlobalExplanation) -> dict[str, list[str]]:
     """Numbers of the attributes in order, one of each, as texts by header."""
     columns = {}
     weights: Any = whole.weights.get("attribute_weights_")
-    if whole.has_one_view and np.shape(weights) == (len(whole.view_names),):
-        weighted = set(whole.weighted_views)
-        columns["weight"] = [
-            # Interactions have effects and no weights.
-            f"{weights[j]:.3f}" if j in weighted else ""
-            for j in whole.order
+    # Beside effects of values, weights are only a part of the contributions.
+    is_all = "value_effects_" not in whole.weights
+    if is_all and np.shape(weights) == (d := len(whole.attributes),):
+        # Interactions have effects and no weights.
+        texts = [
+            "" if whole._is_interaction(j) else f"{weights[j]:.3f}" for j in range(d)
         ]
+        columns["weight"] = [texts[j] for j in whole.order]
     if whole.importance is not None:
         amounts = whole.importance[whole.order].tolist()
         largest = float(whole.importance.max())
@@ -255,10 +242,6 @@ def _prediction(local: LocalExplanation, row: int) -> str:
 # --------------------------------------------------------------------------- importance
 
 
-# Numbers that stand for the rows of one class in one bin.
-_PER_BIN = 8
-
-
 def mean_evidence(
     model: NBModel, contributions: Floats, counts: Floats | None
 ) -> Floats | None:
@@ -274,7 +257,7 @@ def mean_density(model: NBModel, counts: Counts | None, j: int) -> Floats | None
     """Mean absolute evidence of the numbers that stand for the rows."""
     if counts is None or not counts.total > 0:
         return None
-    mean, known = column_mean(model, [j]), 0.0
+    mean, known = column_mean(model, j), 0.0
     out = np.zeros(model.n_classes)
     for weight, shares, numbers in numbers_by_class(counts, j):
         evidence = evidence_of(model.density_scores(j, numbers) - mean)
@@ -282,62 +265,3 @@ def mean_density(model: NBModel, counts: Counts | None, j: int) -> Floats | None
         known += weight
     out += (counts.total - known) * np.abs(evidence_of(mean))
     return out * model.link_scale / counts.total
-
-
-def joint_importance(
-    model: NBModel, counts: Counts | None, views: list[int], edges: Floats
-) -> Floats | None:
-    """Mean absolute evidence of a column with several views.
-
-    Counts tell how many rows of each class are in each bin of the finest view. Where
-    in the bin they are is left to the fitted density of the class or, without one, is
-    taken to be anywhere alike.
-    """
-    schema = model.schema
-    if counts is None or not counts.total > 0:
-        return None
-    coded = [j for j in views if schema.features[j].is_coded]
-    densities = [j for j in views if j not in coded]
-    cuts = np.array([-np.inf, np.inf])
-    mass = counts.moments.weight[np.isin(schema.gaussian, densities[:1])]
-    if coded:
-        finest = max(coded, key=lambda j: schema.features[j].n_codes)
-        cuts = np.array([-np.inf, *schema.features[finest].edges, np.inf])
-        first = schema.offsets[finest] + 1
-        mass = counts.by_code[first : first + len(cuts) - 1]
-    out = np.zeros(model.n_classes)
-    for c in range(model.n_classes):
-        for low, high, rows in zip(cuts[:-1], cuts[1:], mass[:, c], strict=True):
-            if not rows > 0.0:
-                continue
-            if densities:
-                table = model.density(densities[0])
-                mean, deviation = float(table.mean[0, c]), float(table.deviation[0, c])
-                numbers = _within(low, high, mean, deviation)
-            else:
-                numbers = typical_numbers(edges)
-                numbers = numbers[(numbers > low) & (numbers <= high)]
-            evidence = np.abs(evidence_of(column_scores(model, views, numbers)))
-            out += rows * evidence.mean(axis=0)
-    if schema.features[views[0]].missing_is_value:
-        rows = counts.by_code[schema.offsets[coded[0] + 1] - 1].sum()
-        last = [model.table[schema.offsets[j + 1] - 1] for j in coded]
-        out += rows * np.abs(evidence_of(np.sum(last, axis=0)))
-    else:
-        # Missing cells that are skipped add nothing, where others add the mean.
-        rows = counts.total - mass.sum()
-        out += rows * np.abs(evidence_of(column_mean(model, views)))
-    return np.asarray(out * model.link_scale / counts.total)
-
-
-def _within(low: float, high: float, mean: float, deviation: float) -> Floats:
-    """Return evenly spread quantiles of a normal distribution cut to an interval."""
-    from scipy.special import ndtr, ndtri
-
-    a, b = ndtr((low - mean) / deviation), ndtr((high - mean) / deviation)
-    share = (np.arange(_PER_BIN) + 0.5) / _PER_BIN
-    numbers = mean + deviation * ndtri(a + share * (b - a))
-    # Far from the mean all the mass is at the nearer end.
-    inside = np.clip(numbers, np.nextafter(low, np.inf), high)
-    near = high if np.isfinite(high) else np.nextafter(low, np.inf)
-    return np.where(np.isfinite(inside), inside, near)

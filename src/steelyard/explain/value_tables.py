@@ -12,37 +12,29 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats
 from steelyard._common.text import as_plain
 from steelyard.exceptions import ParameterError
-from steelyard.explain.value_summary import (
-    N_QUANTILES,
-    joint_importance,
-    mean_density,
-    mean_evidence,
-    table_text,
-)
-from steelyard.explain.views import (
+from steelyard.explain.shared import (
     InteractionSide,
     Tabular,
     column_mean,
-    column_scores,
     evidence_of,
     interaction_sides,
-    place_numbers,
     typical_numbers,
-    views_of,
+)
+from steelyard.explain.value_summary import (
+    mean_density,
+    mean_evidence,
+    table_text,
 )
 from steelyard.model.table_model import NBModel
 from steelyard.model.uncertainty import Uncertainty, half_width
 from steelyard.proba.counts import Counts
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.by_schema import on_grid
-from steelyard.table.schema import FeatureSchema, TableSchema
+from steelyard.table.schema import TableSchema
 from steelyard.table.summary.whole_column import NumberRange
 
 # Numbers at which a density is tabulated.
 _POINTS = 61
-
-# Intervals of a column with several views that are listed; with more it is a curve.
-_MAX_INTERVALS = 20
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,8 +44,7 @@ class AttributeTable(Tabular):
     It is relative to the average training row: the mean over all rows is 0.
 
     A Gaussian attribute is tabulated at evenly spaced numbers from the smallest to the
-    largest of the training rows; so is a column with several views, one of them a
-    density or of many bins, whose contributions are the sums over its views.
+    largest of the training rows.
     """
 
     name: str
@@ -82,10 +73,6 @@ class AttributeTable(Tabular):
     """Mean absolute evidence for each class over the training rows, about their mean,
     shape (K,)."""
 
-    quantiles: Floats | None = None
-    """About ten cut points of a column with a density and bins, and the share of the
-    training rows up to each, shape (m, 2)."""
-
     sides: tuple[InteractionSide, ...] = ()
     """The two columns of an interaction."""
 
@@ -113,11 +100,6 @@ class AttributeTable(Tabular):
         With two classes that is log-odds.
         """
         return evidence_of(self.contributions) * self.link_scale
-
-    @property
-    def is_joint(self) -> bool:
-        """Whether the column has several views."""
-        return " + " in self.kind
 
     @property
     def is_constant(self) -> bool:
@@ -196,8 +178,8 @@ def attribute_tables(
     counts: Counts | None,
     ranges: Sequence[NumberRange | None],
     uncertainty: Uncertainty | None = None,
-) -> tuple[list[AttributeTable], list[AttributeTable]]:
-    """Tabulate every column of a model, all its views together; and every view."""
+) -> list[AttributeTable]:
+    """Tabulate every column of a model, and every interaction."""
     schema = model.schema
     where = range_by_column(schema, ranges)
     if counts is not None and (
@@ -205,41 +187,24 @@ def attribute_tables(
     ):
         # Counts of all classes do not describe a model of two of them.
         counts = None
-    by_view = [
-        _view_table(model, counts, j, name, where[schema.columns[j]])
+    tables = [
+        _attribute_table(model, counts, j, name, where[j])
         for j, name in enumerate(schema.labels())
     ]
-    by_column = [
-        by_view[views[0]]
-        if len(views) == 1
-        else _joint_table(model, counts, [by_view[k] for k in views], views)
-        for views in views_of(schema)
+    if uncertainty is None:
+        return tables
+    return [
+        _with_intervals(own, uncertainty, schema, j) for j, own in enumerate(tables)
     ]
-    if uncertainty is not None:
-        by_column = [
-            _with_intervals(table, uncertainty, schema, views)
-            for table, views in zip(by_column, views_of(schema), strict=True)
-        ]
-    return by_column, by_view
 
 
 def _with_intervals(
-    table: AttributeTable,
-    uncertainty: Uncertainty,
-    schema: TableSchema,
-    views: list[int],
+    table: AttributeTable, uncertainty: Uncertainty, schema: TableSchema, j: int
 ) -> AttributeTable:
     """Return a table with intervals of its contributions and of its importance."""
-    if table.points is None and len(views) == 1:
-        codes = np.arange(len(table.labels))[:, None]
-    else:
-        codes, _ = place_numbers(schema, views, table.numbers)
-    if len(codes) < len(table.labels):  # unknown cells come first, missing ones last
-        last = [schema.features[j].missing_code for j in views]
-        codes = np.vstack([np.zeros_like(codes[:1]), codes, last])[: len(table.labels)]
     evidence = table.evidence
-    half = half_width(uncertainty.of_cells(schema.offsets[views] + codes))
-    mean = half_width(uncertainty.means[views].sum(axis=0))
+    half = half_width(uncertainty.variances[schema.offsets[j] : schema.offsets[j + 1]])
+    mean = half_width(uncertainty.means[j])
     return replace(
         table,
         half_width=np.broadcast_to(half, evidence.shape),
@@ -251,34 +216,33 @@ def range_by_column(
     schema: TableSchema, ranges: Sequence[NumberRange | None]
 ) -> list[NumberRange | None]:
     """Return the range of every column, None for interactions and other columns."""
-    n_all = len(set(schema.columns))
-    return [*ranges, *[None] * (n_all - len(ranges))]
+    return [*ranges, *[None] * (len(schema) - len(ranges))]
 
 
 def known_rows(schema: TableSchema, counts: Counts | None) -> Floats | None:
     """Weight of the rows whose cell is known, by attribute."""
     if counts is None or counts.schema != schema:
         return None
-    out = np.zeros(len(set(schema.columns)))
+    out = np.zeros(len(schema))
     for j, feature in enumerate(schema.features):
         if feature.is_coded:
             by_code = counts.by_code[schema.offsets[j] : schema.offsets[j + 1]]
             known = feature.both_known if feature.sides else np.arange(len(by_code)) > 0
             if feature.missing_is_value:
                 known[-1] = False
-            out[schema.columns[j]] = by_code[known].sum()
+            out[j] = by_code[known].sum()
         else:
             g = schema.gaussian.tolist().index(j)
-            out[schema.columns[j]] = counts.moments.weight[g].sum()
+            out[j] = counts.moments.weight[g].sum()
     return out
 
 
-def _view_table(
+def _attribute_table(
     model: NBModel, counts: Counts | None, j: int, name: str, where: NumberRange | None
 ) -> AttributeTable:
     feature, offsets = model.schema.features[j], model.schema.offsets
     points = by_value = None
-    mean = column_mean(model, [j])
+    mean = column_mean(model, j)
     if feature.is_coded:
         rows = slice(offsets[j], offsets[j + 1])
         contributions = model.table[rows] - mean
@@ -294,67 +258,6 @@ def _view_table(
     made = AttributeTable(*head, points, feature.edges, model.link_scale, importance)
     sides = interaction_sides(model.schema, j) if feature.sides else ()
     return replace(made, sides=sides, range=where)
-
-
-def _joint_table(
-    model: NBModel,
-    counts: Counts | None,
-    tables: list[AttributeTable],
-    views: list[int],
-) -> AttributeTable:
-    """Tabulate a column with several views: along numbers, or by common intervals."""
-    edges = np.unique(np.concatenate([table.edges for table in tables]))
-    points, span = None, tables[0].range
-    grids = [table.points for table in tables if table.points is not None]
-    if span is not None and len(edges) >= _MAX_INTERVALS:
-        grids.append(np.array([span.low, span.high]))
-    if grids:
-        # Both sides of every jump.
-        after = np.nextafter(edges, np.inf)
-        points = np.unique(np.concatenate([*grids, edges, after]))
-        if span is not None:
-            points = span.clipped(points)
-        contributions = column_scores(model, views, points)
-        labels = [f"{x:.5g}" for x in points]
-    else:
-        inner = column_scores(model, views, typical_numbers(edges))
-        unknown = -column_mean(model, views)
-        # Where missing is a value it is so in all views of a column.
-        last = [table.contributions[-1] for table in tables]
-        is_value = model.schema.features[views[0]].missing_is_value
-        contributions = np.vstack([unknown, inner, *([sum(last)] if is_value else [])])
-        whole = FeatureSchema(
-            None, "binned", "numbers", edges=tuple(edges), missing_is_value=is_value
-        )
-        labels = [whole.describe(code) for code in range(whole.n_codes)]
-    kind = " + ".join(table.kind for table in tables)
-    importance = joint_importance(model, counts, views, edges)
-    mean = column_mean(model, views)
-    head = (tables[0].name, kind, model.classes, labels, contributions, mean, None)
-    where = None if points is None else _quantiles(model, counts, views)
-    all_edges = tuple(edges.tolist())
-    rest = (points, all_edges, model.link_scale, importance, where)
-    made = AttributeTable(*head, *rest)
-    return replace(made, range=span)
-
-
-def _quantiles(
-    model: NBModel, counts: Counts | None, views: list[int]
-) -> Floats | None:
-    """Return cut points of the finest bins that part the rows in about ten."""
-    schema = model.schema
-    binned = [j for j in views if schema.features[j].edges]
-    if counts is None or not binned:
-        return None
-    finest = max(binned, key=lambda j: schema.features[j].n_codes)
-    edges, first = schema.features[finest].edges, schema.offsets[finest] + 1
-    rows = counts.by_code[first : first + len(edges) + 1].sum(axis=1)
-    if not rows.sum() > 0.0:
-        return None
-    shares = np.cumsum(rows)[:-1] / rows.sum()
-    middle = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
-    chosen = np.unique(np.searchsorted(shares, middle).clip(max=len(edges) - 1))
-    return np.stack([np.asarray(edges)[chosen], shares[chosen]], axis=1)
 
 
 def gaussian_points(

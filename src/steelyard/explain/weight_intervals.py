@@ -20,7 +20,7 @@ from steelyard._common.text import text_table
 from steelyard.classifiers.base.estimator import BaseNB
 from steelyard.exceptions import IdentifierWarning, ParameterError, TableError
 from steelyard.explain.overall import learned_weights
-from steelyard.explain.views import PlainData
+from steelyard.explain.shared import PlainData
 
 __all__ = ["WeightIntervals", "explain_weights"]
 

@@ -160,8 +160,8 @@ class Sum:
 
     terms: tuple[Term, ...]
     blocks: tuple[tuple[int, ...], ...] = ()
-    """Positions of terms that ``predict_proba`` adds up together, where terms are views
-    in its order; none where views of a column are joined."""
+    """Positions of terms that ``predict_proba`` adds up together, in its order; none of
+    plans in which terms that add nothing are left out."""
 
     centre: tuple[Row, ...] = ()
     """What each attribute of the plan adds on average over the training rows: readers

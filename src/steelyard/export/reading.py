@@ -7,12 +7,8 @@ no class is loaded.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
-from math import isclose
-from operator import add
 from typing import TYPE_CHECKING, Any
 
 from steelyard._common.allowed import DENSITY_DEPTH, SLOPE_LIMIT
@@ -41,23 +37,19 @@ from steelyard.table.schema import FeatureSchema, Side, TableSchema
 if TYPE_CHECKING:
     from steelyard.classifiers.base.estimator import BaseNB
 
-# Sums of two or three numbers, in units of their last digits and below one.
-_ROUNDING = 1e-15
-
 _INSTEAD = "Use `save`, or a method that is a sum, such as WANBIA-CLL."
 
 
-def plan_of(clf: BaseNB, *, joined: bool = True) -> Plan:
+def plan_of(clf: BaseNB, *, is_exact: bool = False) -> Plan:
     """Return a fitted classifier as a plan.
 
     Parameters
     ----------
     clf : BaseNB
         A classifier whose model is a sum, a mixture, one-vs-one or a vote of sums.
-    joined : bool, default=True
-        Whether the binned views of a column are one term, and terms that add nothing
-        are left out. Otherwise there is a term for each view, as ``predict_proba`` adds
-        them up.
+    is_exact : bool, default=False
+        Whether there is a term for each attribute, as ``predict_proba`` adds them up.
+        Otherwise terms that add nothing are left out.
 
     Returns
     -------
@@ -81,32 +73,31 @@ def plan_of(clf: BaseNB, *, joined: bool = True) -> Plan:
             "With select_only=True there is no final model to export. Fit with "
             "select_only=False."
         )
-    plan = plan_of_model(type(clf).__name__, _exportable(clf), joined)
+    plan = plan_of_model(type(clf).__name__, _exportable(clf), is_exact)
     n_edits = len(getattr(clf, "edits_", ()))
     return replace(plan, unit=getattr(clf, "_unit", ""), n_edits=n_edits)
 
 
 def scorer_of(clf: BaseNB) -> Scorer:
     """Return a function of one row that computes what ``predict_proba`` does."""
-    return Scorer(plan_data(plan_of(clf, joined=False)))
+    return Scorer(plan_data(plan_of(clf, is_exact=True)))
 
 
 def scorer_of_model(name: str, model: Any) -> Scorer:
     """Return the scorer of a model of a checked file, for which no class is loaded."""
-    return Scorer(plan_data(plan_of_model(name, model, joined=False)))
+    return Scorer(plan_data(plan_of_model(name, model, is_exact=True)))
 
 
-def plan_of_model(name: str, model: Any, joined: bool) -> Plan:
+def plan_of_model(name: str, model: Any, is_exact: bool) -> Plan:
     """Return the plan of a model: one of a classifier of some name, or of a file."""
     schema = model.schema
-    labels = zip(schema.labels(), schema.is_first_view, strict=True)
     classes = _listed(model.classes)
     return Plan(
         name,
         tuple(_columns(schema)),
-        tuple(label for label, is_first in labels if is_first),
+        tuple(schema.labels()),
         tuple(classes),
-        _node(model, tuple(range(len(classes))), joined),
+        _node(model, tuple(range(len(classes))), is_exact),
     )
 
 
@@ -139,12 +130,11 @@ def _is_own(model: Any, *kinds: str) -> bool:
 
 
 def _columns(schema: TableSchema) -> Iterator[Column]:
-    views = zip(schema.features, schema.columns, schema.is_first_view, strict=True)
     dates = dates_in(schema.features)
-    for feature, position, is_first in views:
-        if is_first and not feature.sides:
+    for j, feature in enumerate(schema.features):
+        if not feature.sides:
             yield Column(
-                f"x{position}" if feature.name is None else feature.name,
+                f"x{j}" if feature.name is None else feature.name,
                 "category" if feature.kind == "categorical" else "number",
                 feature.cells,  # type: ignore[arg-type]
                 feature.values,
@@ -155,26 +145,26 @@ def _columns(schema: TableSchema) -> Iterator[Column]:
 # ------------------------------------------------------------------------------- models
 
 
-def _node(model: Any, classes: tuple[int, ...], joined: bool) -> Node:
-    return _NODES[model.kind](model, classes, joined)
+def _node(model: Any, classes: tuple[int, ...], is_exact: bool) -> Node:
+    return _NODES[model.kind](model, classes, is_exact)
 
 
-def _mixture(model: Any, classes: tuple[int, ...], joined: bool) -> Mixture:
-    parts = tuple(_sum(m, classes, joined) for m in (model.specific, model.shared))
+def _mixture(model: Any, classes: tuple[int, ...], is_exact: bool) -> Mixture:
+    parts = tuple(_sum(m, classes, is_exact) for m in (model.specific, model.shared))
     shares = (float(model.alpha), 1.0 - float(model.alpha))
     return Mixture(classes, _tie_order(model.shared), parts, shares)
 
 
-def _pairs(model: Any, classes: tuple[int, ...], joined: bool) -> Pairs:
+def _pairs(model: Any, classes: tuple[int, ...], is_exact: bool) -> Pairs:
     parts = []
     for (a, b), part in zip(model.pairs, model.models, strict=True):
         make = _mixture if _is_own(part, "mixture") else _sum
-        parts.append(make(part, (classes[a], classes[b]), joined))
+        parts.append(make(part, (classes[a], classes[b]), is_exact))
     return Pairs(classes, _tie_order(model), model.pairs, tuple(parts))
 
 
-def _vote(model: Any, classes: tuple[int, ...], joined: bool) -> Sum | Vote:
-    sums = tuple(_sum(part, classes, joined) for part in model.models)
+def _vote(model: Any, classes: tuple[int, ...], is_exact: bool) -> Sum | Vote:
+    sums = tuple(_sum(part, classes, is_exact) for part in model.models)
     votes = tuple(map(float, _listed(model.votes)))
     # A vote of one is that one.
     return (
@@ -184,31 +174,23 @@ def _vote(model: Any, classes: tuple[int, ...], joined: bool) -> Sum | Vote:
     )
 
 
-def _sum(model: Any, classes: tuple[int, ...], joined: bool) -> Sum:
+def _sum(model: Any, classes: tuple[int, ...], is_exact: bool) -> Sum:
     if not _is_own(model, "sum"):
         raise ParameterError(
             f"A part of type {type(model).__name__} cannot be exported. {_INSTEAD}"
         )
-    views = _views(model)
+    terms = _terms(model)
+    if not is_exact:
+        terms = [term for term in terms if not _is_zero(term)]
     return Sum(
         classes,
         tuple(_listed(model.log_prior)),
         float(model.link_scale),
         _tie_order(model),
-        tuple(_joined(views) if joined else views),
-        () if joined else _blocks(model.schema),
-        _centre(model),
+        tuple(terms),
+        _blocks(model.schema) if is_exact else (),
+        () if model.centre is None else tuple(map(tuple, _listed(model.centre))),
     )
-
-
-def _centre(model: Any) -> tuple[Row, ...]:
-    """Return what each attribute adds on average, its views together."""
-    if model.centre is None:
-        return ()
-    columns: dict[int, list[Row]] = {}
-    for own, row in zip(model.schema.columns, _listed(model.centre), strict=True):
-        columns.setdefault(own, []).append(row)
-    return tuple(_added(rows) for _, rows in sorted(columns.items()))
 
 
 _NODES: dict[str, Any] = {
@@ -239,7 +221,7 @@ def _blocks(schema: TableSchema) -> tuple[tuple[int, ...], ...]:
 # -------------------------------------------------------------------------------- terms
 
 
-def _views(model: Any) -> list[Term]:
+def _terms(model: Any) -> list[Term]:
     """Return a term for each attribute of a sum."""
     schema, table = model.schema, _listed(model.table)
     if not all(math.isfinite(x) for row in table for x in row):
@@ -249,7 +231,7 @@ def _views(model: Any) -> list[Term]:
         )
     terms: list[Term] = []
     start = g = 0
-    for feature, column in zip(schema.features, schema.columns, strict=True):
+    for column, feature in enumerate(schema.features):
         rows = list(map(tuple, table[start : start + feature.n_codes]))
         start += feature.n_codes
         if not feature.is_coded:
@@ -272,52 +254,10 @@ def _by_code(feature: FeatureSchema, column: int, rows: list[Row]) -> Lookup | B
         )
     if feature.kind == "categorical":
         return Lookup(column, feature.values, known, missing)
-    return _union([Bins(column, feature.edges, known, missing)])
-
-
-def _joined(views: list[Term]) -> list[Term]:
-    """Return the terms that are not zero, by column, its binned views as one."""
-    columns: dict[int, list[Term]] = {}
-    for term in views:
-        place = term.attribute if isinstance(term, Interaction) else term.column
-        columns.setdefault(place, []).append(term)
-    terms: list[Term] = []
-    for _, own in sorted(columns.items()):
-        bins = [term for term in own if isinstance(term, Bins)]
-        terms += [_union(bins)] if bins else []
-        terms += [term for term in own if not isinstance(term, Bins)]
-    return [term for term in terms if not _is_zero(term)]
-
-
-def _union(views: list[Bins]) -> Bins:
-    """Join binned views of a column: edges at which the sum of their rows changes."""
-    edges = sorted({edge for view in views for edge in view.edges})
-    # The last interval is above all edges; any other ends at one.
-    rows = [
-        _added([view.rows[bisect_left(view.edges, x)] for view in views])
-        for x in [*edges, math.inf]
-    ]
-    # Sums of views that differ by their rounding alone are one; a single view is exact.
-    near = _ROUNDING if len(views) > 1 else 0.0
-    kept: list[int] = []
-    firsts = [rows[0]]
-    for k, row in enumerate(rows[1:]):
-        if not all(map(partial(isclose, rel_tol=near, abs_tol=near), row, firsts[-1])):
-            kept.append(k)
-            firsts.append(row)
-    return Bins(
-        views[0].column,
-        tuple(edges[k] for k in kept),
-        tuple(firsts),
-        _added([view.missing for view in views]),
-    )
-
-
-def _added(rows: Sequence[Row]) -> Row:
-    total: Sequence[float] = [0.0] * len(rows[0])
-    for row in rows:
-        total = list(map(add, total, row))
-    return tuple(total)
+    # Neighbouring intervals with equal rows are one.
+    kept = [k for k in range(len(feature.edges)) if known[k] != known[k + 1]]
+    merged = tuple(known[k] for k in [*kept, len(feature.edges)])
+    return Bins(column, tuple(feature.edges[k] for k in kept), merged, missing)
 
 
 def _density(gaussian: Any, g: int, feature: FeatureSchema, column: int) -> Density:
@@ -361,7 +301,7 @@ def _interaction(
 def side_of(schema: TableSchema, side: Side) -> Grouping:
     """Return the grouping of one side of an interaction; equal bins are joined."""
     feature = schema.features[side.feature]
-    column = schema.columns[side.feature]
+    column = side.feature
     missing = side.groups[feature.missing_code]
     groups = side.groups[1 : feature.n_values - feature.missing_is_value + 1]
     if feature.kind == "categorical":

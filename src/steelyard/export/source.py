@@ -64,7 +64,7 @@ def to_python(clf: BaseNB) -> str:
     >>> module["score"].predict({"x0": "b"})
     'yes'
     """
-    plan = plan_of(clf, joined=False)
+    plan = plan_of(clf, is_exact=True)
     code = "\n\n".join(map(_own_code, _MODULES))
     doc = f'"""{about(plan)} score(row) scores a row."""'
     data = layout(plan_data(plan), ascii)

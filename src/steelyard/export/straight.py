@@ -111,15 +111,11 @@ class Lines:
         return [*lines, "except (KeyError, TypeError):", unusual] if places else []
 
     def _read_bins(self, columns: list[CellsOf], pick: Pick) -> None:
-        views: dict[int, list[int]] = {}
         for k in self._of_kind("bins"):
-            views.setdefault(self.terms[k]["column"], []).append(k)
-        for places in views.values():
-            own, k = [self.terms[place] for place in places], places[0]
-            self._name(k, "nerq", bins(own, columns, pick))
+            self._name(k, "nerq", bins(self.terms[k], columns, pick))
             is_usual = "type(x) is float and -INF < x < INF"
             found = f"r{k}[bisect_left(e{k}, x)] if {is_usual} else q{k}(x)"
-            self.lines += [f"x = row[n{k}]", f"{self._amounts(places)} = {found}"]
+            self.lines += [f"x = row[n{k}]", f"{self._amounts([k])[:-1]} = {found}"]
 
     # ------------------------------------------------------------------- what is added
 
@@ -249,22 +245,14 @@ def lookup(term: Any, columns: list[CellsOf], pick: Pick) -> tuple[str, Any, Ent
 
 
 def bins(
-    terms: list[Any], columns: list[CellsOf], pick: Pick
+    term: Any, columns: list[CellsOf], pick: Pick
 ) -> tuple[str, list[float], list[Any], Entry]:
-    """Return the name of a column, and what its views add, which are read as one.
-
-    That is between edges, and for any cell: an item for each view.
-    """
-    column = columns[terms[0]["column"]]
-    edges = sorted({edge for term in terms for edge in term["edges"]})
-    rows = [
-        tuple(pick(term["rows"][bisect_left(term["edges"], x)]) for term in terms)
-        for x in [*edges, INF]
-    ]
-    missing = tuple(pick(term["missing"]) for term in terms)
-    zeros = tuple(pick([0.0] * len(term["missing"])) for term in terms)
+    """Return the name of a column, what it adds between edges, and for any cell."""
+    column, edges = columns[term["column"]], term["edges"]
+    rows, missing = list(map(pick, term["rows"])), pick(term["missing"])
+    zeros = pick([0.0] * len(term["missing"]))
     entry = in_intervals(edges, rows, missing, zeros, column.number)
-    return column.name, edges, rows, entry
+    return column.name, list(edges), rows, entry
 
 
 def interaction(

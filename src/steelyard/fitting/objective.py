@@ -220,8 +220,9 @@ class Sample:
         return self.rows.scores(effect)
 
     def table_rows(self) -> Ints:
-        """Table row of every cell of a coded attribute, shape (s, coded)."""
-        return self.rows.table_rows()
+        """Table row of each encoding of every cell, shape (s, coded)."""
+        of = self._objective.evidence.encodings
+        return of.table_rows(self.rows.table_rows())
 
     def product(self, curvature: Curvature, direction: Floats) -> Floats:
         """Hessian times a direction, without the Hessian."""
@@ -239,7 +240,7 @@ class Sample:
         """Log-likelihood entries of the sample, the prior's first if it is weighted."""
         if self._entries is None:
             evidence = self._objective.evidence
-            entries = self.rows.likelihoods(evidence.table.values)
+            entries = self.rows.likelihoods(self.table_rows(), evidence)
             if self._objective.weighting.prior_weight:
                 shape = (entries.shape[0], 1, entries.shape[2])
                 prior = np.broadcast_to(evidence.log_prior[:, None, None], shape)

@@ -25,7 +25,9 @@ from steelyard.model.combined import MixtureModel, PairwiseModel
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable, estimate_prior
+from steelyard.proba.basis import EffectBasis
 from steelyard.proba.counts import Counts
+from steelyard.proba.encodings import Encodings
 from steelyard.proba.smoothing import Estimation
 from steelyard.solvers import Box, Cone, Solution, keeps_growing, resolve_solver
 from steelyard.table.codes import FeatureTable
@@ -71,7 +73,8 @@ class Problem:
 
     def with_counts(self, counts: Counts) -> Problem:
         """Return the same problem with other counts and the tables made from them."""
-        log_prior, table, gaussian = self.estimation.tables(counts, self.evidence.basis)
+        own = self.evidence.encodings.counts(counts)
+        log_prior, table, gaussian = self.estimation.tables(own, self.evidence.basis)
         evidence = replace(self.evidence, log_prior=log_prior, table=table)
         rows = self.objective.rows.with_densities(gaussian)
         objective = replace(self.objective, rows=rows, evidence=evidence)
@@ -132,7 +135,7 @@ class Problem:
     def sum_model(self, effect: Effect, link_scale: float = 1.0) -> NBModel:
         """Return the model that adds up what weights do to the scores."""
         return weighted_model(
-            self.evidence.schema, self.classes, effect, self.gaussian, link_scale
+            self.counts.schema, self.classes, effect, self.gaussian, link_scale
         )
 
 
@@ -197,16 +200,19 @@ def start_of(
 ) -> tuple[Estimation, LogProbs, GaussianTable, Start]:
     """Turn counts into probabilities, and both into the start of the weights."""
     estimation = training.estimation
-    schema = training.schema
+    is_separate = recipe.weighting.has_levels
+    encodings = (Encodings.separate if is_separate else Encodings.joint)(
+        training.schema
+    )
+    counts = encodings.counts(counts)
     if without_interactions is None:
-        basis = estimation.basis(schema)
+        basis = EffectBasis(encodings, estimation.n_bins)
         log_prior, table, gaussian = estimation.tables(counts, basis)
     else:
-        basis = without_interactions.evidence.basis.with_interactions(schema)
-        log_prior, table, gaussian = without_interactions.tables_with_interactions(
-            schema
-        )
-    evidence = LogProbs(training.schema, log_prior, table, basis)
+        basis = without_interactions.evidence.basis.with_interactions(encodings)
+        tables = without_interactions.tables_with_interactions(encodings.schema)
+        log_prior, table, gaussian = tables
+    evidence = LogProbs(encodings, log_prior, table, basis)
     start = recipe.weighting.start_from(training, evidence, gaussian)
     if start.count_factors is not None:
         estimation = replace(estimation, count_factors=start.count_factors)

@@ -233,8 +233,8 @@ class Recipe(Preparation):
         return self.finished(training, owner)
 
     def finished(self, training: TrainingSet, owner: object) -> TrainingSet:
-        """Return encoded rows on their device, with interactions of the weighting."""
-        self.check_views(training, owner)
+        """Return encoded rows on their device, with listed interactions."""
+        self.check_slopes(training, owner)
         if self.device != "cpu":
             training = _loaded("device").placed(training, self.device)
         if self.weighting is NO_WEIGHTS or not self.weighting.joined_columns:
@@ -247,8 +247,8 @@ class Recipe(Preparation):
         )
         return joined(training, interactions)
 
-    def check_views(self, training: TrainingSet, owner: object) -> None:
-        """Refuse a linear view of a number where all classes share its weight."""
+    def check_slopes(self, training: TrainingSet, owner: object) -> None:
+        """Refuse slopes of numbers if all classes share their weights."""
         has_linear = training.schema.is_linear.any()
         if has_linear and not self.weighting.has_class_weights:
             raise ParameterError(

@@ -33,7 +33,7 @@ from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.codes import CodeBlock, Codes
 from steelyard.table.packing import Packing, pack_codes
 from steelyard.table.schema import TableSchema
-from steelyard.weighting.base import Effect
+from steelyard.weighting.base import Effect, LogProbs
 
 # Log-densities of so many rows, attributes and classes (32 MB) are kept from pass to
 # pass; more are computed each time.
@@ -318,13 +318,14 @@ class PackedRows:
                 out[:, place[j]] = offsets[j] + block.values[:, k].astype(np.int64)
         return out
 
-    def likelihoods(self, table: Floats) -> Floats:
+    def likelihoods(self, table_rows: Ints, evidence: LogProbs) -> Floats:
         """Log-likelihood entries of all rows, shape (K, d, n): for samples only."""
-        out = np.zeros((self.n_classes, len(self.schema), self.n_rows))
-        for j, cells in zip(self.schema.coded, self.table_rows().T, strict=True):
-            out[:, j] = table[cells].T
+        schema = evidence.schema
+        out = np.zeros((self.n_classes, len(schema), self.n_rows))
+        for j, cells in zip(schema.coded, table_rows.T, strict=True):
+            out[:, j] = evidence.table.values[cells].T
         for piece, dens in self.densities(slice(None)):
-            out[:, self.schema.gaussian, piece] = dens.transpose(2, 1, 0)
+            out[:, schema.gaussian, piece] = dens.transpose(2, 1, 0)
         return out
 
 

@@ -1,13 +1,13 @@
 """Shapes that curves of columns must have, as linear constraints of the weights.
 
-The curve of a column, what its views add to the log-odds of a class against another, is
-a sum of steps, one at each cut point or from a category to the next; a shape says which
+The curve of a column, its contribution to the log-odds of a class against another, is a
+sum of steps, one at each cut point or from a category to the next; a shape says which
 of them go up and which down.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,14 +34,6 @@ _SIGNS = {"decreasing": -1.0, "concave": -1.0, "valley": -1.0}
 
 
 @dataclass(frozen=True)
-class Step:
-    """Where the curve of a column changes: table rows below and above, by view."""
-
-    below: list[int]
-    above: list[int]
-
-
-@dataclass(frozen=True)
 class Shape:
     """The shape of the curve of one column, for one class against the others."""
 
@@ -49,9 +41,6 @@ class Shape:
     kind: str
     target: int
     """Position of the class."""
-
-    views: tuple[int, ...]
-    """Attributes that read the column."""
 
     @property
     def is_bent(self) -> bool:
@@ -68,34 +57,28 @@ class Shape:
         """Whether first steps, or changes of slope, are up (1) or down (-1)."""
         return _SIGNS.get(self.kind, 1.0)
 
-    def steps(self, schema: TableSchema) -> list[Step]:
-        """Return the steps of the curve in order: one for each cut point of any view.
+    def steps(self, schema: TableSchema) -> Ints:
+        """Return the steps of the curve in order: table rows below each cut point.
 
-        Those of a bent curve are steps of its finest view.
+        Those of a bent curve are at cut points of its finest encoding.
         """
-        steps: dict[float, Step] = {}
-        for j in self.views[-1:] if self.is_bent else self.views:
-            rows, cuts = _known(schema, j).tolist(), schema.features[j].edges
-            for k, below in enumerate(rows[:-1]):
-                step = steps.setdefault(cuts[k] if cuts else k, Step([], []))
-                step.below.append(below)
-                step.above.append(below + 1)
-        return [steps[cut] for cut in sorted(steps)]
+        rows, feature = _known(schema, self.column)[:-1], schema.features[self.column]
+        return rows[[*feature.cuts[-1]]] if self.is_bent and feature.cuts else rows
 
-    def level_steps(self, schema: TableSchema) -> list[Step]:
-        """Return the steps that must be 0: those of coarser views of a bent curve."""
-        coarse = replace(self, kind="increasing", views=self.views[:-1])
-        return coarse.steps(schema) if self.is_bent else []
+    def level_steps(self, schema: TableSchema) -> Ints:
+        """Return the steps that must be 0: other cut points of a bent curve."""
+        return np.setdiff1d(_known(schema, self.column)[:-1], self.steps(schema))
 
     def gaps(self, schema: TableSchema) -> Floats:
         """Return how far apart the centres of neighbouring bins are, shape (steps,).
 
         Outer bins are as wide as the next ones; categories are at equal distances.
         """
-        j = self.views[-1]
-        edges = np.array(schema.features[j].edges, dtype=np.float64)
-        if len(edges) < 2:
-            return np.ones(max(len(_known(schema, j)) - 1, 0))
+        feature, steps = schema.features[self.column], self.steps(schema)
+        edges = np.array(feature.edges, dtype=np.float64)
+        if len(steps) < 2 or not len(edges):
+            return np.ones(len(steps))
+        edges = edges[steps - _known(schema, self.column)[0]]
         edges = edges / np.abs(edges).max()
         first, last = 2.0 * edges[0] - edges[1], 2.0 * edges[-1] - edges[-2]
         ends = np.concatenate([[first], edges, [last]])
@@ -121,9 +104,7 @@ class Shape:
     def settle(self, table: Floats, schema: TableSchema) -> None:
         """Change the rows of a column by rounding alone, so that they have the shape.
 
-        Where several views have a cut point in common, its step goes to the last of
-        them, so that each keeps the shape by itself, in whatever order and precision
-        they are added. All is said of the other classes: the target's entries are 0.
+        All is expressed by the other classes: the target's entries are 0.
         """
         steps = self.steps(schema)
         heights = self.sign * self._heights(table, steps)
@@ -134,21 +115,20 @@ class Shape:
             turn = _turn(heights) if self.turns else len(heights)
             heights[:turn] = np.maximum(heights[:turn], 0.0)
             heights[turn:] = np.minimum(heights[turn:], 0.0)
-        moves = {s.above[-1]: h for s, h in zip(steps, heights, strict=True)}
+        rows = _known(schema, self.column)
+        if not len(rows):
+            return
         others = np.delete(np.arange(table.shape[1]), self.target)
-        none = np.zeros(len(others))
-        for j in self.views:
-            rows = _known(schema, j)
-            table[rows] -= table[rows, self.target][:, None]
-            climb = [none, *(moves.get(row, none) for row in rows[1:].tolist())]
-            new = table[rows[:1], others] - self.sign * np.cumsum(climb, axis=0)
-            table[np.ix_(rows, others)] = new[: len(rows)]
+        table[rows] -= table[rows, self.target][:, None]
+        climb = np.zeros((len(rows), len(others)))
+        climb[steps + 1 - rows[0]] = heights
+        new = table[rows[:1], others] - self.sign * np.cumsum(climb, axis=0)
+        table[np.ix_(rows, others)] = new
 
-    def _heights(self, table: Floats, steps: Sequence[Step]) -> Floats:
+    def _heights(self, table: Floats, steps: Ints) -> Floats:
         """Return steps for the target against each other class, (steps, K - 1)."""
         odds = table[:, [self.target]] - np.delete(table, self.target, axis=1)
-        found = [odds[s.above].sum(axis=0) - odds[s.below].sum(axis=0) for s in steps]
-        return np.array(found).reshape(-1, odds.shape[1])
+        return np.asarray(odds[steps + 1] - odds[steps])
 
 
 def _turn(heights: Floats) -> int:
@@ -234,7 +214,7 @@ class Shapes:
         """Return the shapes, in words, that curves of a model do not have."""
         names = self.schema.labels()
         return [
-            f"{names[shape.views[0]]} is {shape.kind}"
+            f"{names[shape.column]} is {shape.kind}"
             for shape in self.shapes
             if shape.violation(model.table, self.schema) > _ROUNDING
         ]
@@ -272,20 +252,16 @@ def resolve_shapes(
     asked: dict[int, Shape] = {}
     for (name, wanted), column in zip(setting.items(), positions, strict=True):
         kind, target = _kind_and_class(name, wanted, classes)
-        views = tuple(j for j in range(schema.n_plain) if schema.columns[j] == column)
-        for j in views:
-            _check_order(schema.features[j], name)
+        _check_order(schema.features[column], name)
         if column in asked:
             raise ParameterError(
                 f"`constraints` names column {name!r} twice. Give it one shape."
             )
-        asked[column] = Shape(column, kind, target, views)
-    for interaction in schema.features[schema.n_plain :]:
+        asked[column] = Shape(column, kind, target)
+    for interaction in schema.features[schema.n_columns :]:
         for side in interaction.sides:
-            column = schema.columns[side.feature]
-            if column in asked:
-                # The first view has the name of the column.
-                label = schema.labels()[asked[column].views[0]]
+            if side.feature in asked:
+                label = schema.labels()[side.feature]
                 raise ParameterError(
                     f"`interactions` joins column {label!r}, to which `constraints` "
                     "gives a shape that holds for all rows. Leave one of them out."
@@ -392,16 +368,14 @@ def turning_solution(
 
 
 def _by_weights(
-    steps: Sequence[Step], target: int, weighting: Weighting, evidence: LogProbs
+    steps: Ints, target: int, weighting: Weighting, evidence: LogProbs
 ) -> csr_array:
     """Return how steps depend on the weights: shape (steps × other classes, p)."""
     k = evidence.n_classes
-    rows = sorted({row for step in steps for row in (*step.below, *step.above)})
-    place = {row: i for i, row in enumerate(rows)}
-    moves = np.zeros((len(steps), len(rows)))
-    for i, step in enumerate(steps):
-        moves[i, [place[row] for row in step.above]] += 1.0
-        moves[i, [place[row] for row in step.below]] -= 1.0
+    rows = np.unique(np.concatenate([steps, steps + 1]))
+    moves, at = np.zeros((len(steps), len(rows))), np.arange(len(steps))
+    moves[at, np.searchsorted(rows, steps + 1)] = 1.0
+    moves[at, np.searchsorted(rows, steps)] = -1.0
     odds = np.delete(np.eye(k)[target] - np.eye(k), target, axis=0)
     picks = csr_array(kron(csr_array(moves), odds))
-    return picks @ weighting.jacobian(evidence, np.array(rows, dtype=np.int64))
+    return picks @ weighting.jacobian(evidence, rows)

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, ndtri
 
-from steelyard._common.arrays import Floats, Ints
+from steelyard._common.arrays import Floats
 from steelyard._common.threads import pieces
 from steelyard.kernels import scoring
 from steelyard.model.table_model import spread_table
@@ -73,21 +73,11 @@ class Uncertainty:
             odds = log_proba - np.log(rest)
         return np.asarray(expit(np.stack([odds - half, odds + half], axis=-1)))
 
-    def of_cells(self, cells: Ints) -> Floats:
-        """Return variances of what m cells add, rows of the table: (n, m) to (n, C)."""
-        return np.asarray(self.variances[cells].sum(axis=1))
-
-    def of_contributions(
-        self, codes: Codes, n_classes: int, views: list[list[int]]
-    ) -> tuple[Floats, Floats]:
-        """Return variances of contributions of columns (n, d, K), and of rows (n, K).
-
-        A column has one or more views, its attributes.
-        """
+    def of_contributions(self, codes: Codes, n_classes: int) -> tuple[Floats, Floats]:
+        """Return variances of contributions (n, d, K), and of rows (n, K)."""
         cells = codes.schema.offsets[:-1] + codes.by_column().T.astype(np.int64)
-        each = [self.of_cells(cells[:, v]) for v in views]
         zeros = np.zeros(n_classes)
-        return np.stack(each, axis=1) + zeros, self.of_rows(codes) + zeros
+        return self.variances[cells] + zeros, self.of_rows(codes) + zeros
 
     def data(self) -> dict[str, list[Any]]:
         """Return the tables as lists, for other programs: see the module."""

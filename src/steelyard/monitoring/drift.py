@@ -142,7 +142,6 @@ class DriftWatch:
         self._scores: list[NumberRange] | None = (
             None if is_edited else clf.training_.score_ranges
         )
-        self._views = [self._view(j) for j in range(self._schema.n_columns)]
         self._by_bars = [self._has_bars(j) for j in range(self._schema.n_columns)]
         self._places = {str(c): k for k, c in enumerate(clf.classes_.tolist())}
         self._tallies: dict[str, _Tally] = {}
@@ -178,11 +177,10 @@ class DriftWatch:
             check_n_labels(len(y), codes.n_rows)
         proba = clf.model_.proba(codes, clf.n_jobs)
         tally = self._tallies.setdefault(name, _Tally(NewRows(clf)))
-        for view in self._views:
-            if view is not None and self._schema.features[view].is_coded:
-                size = self._schema.features[view].n_codes
-                rows = np.bincount(codes.column(view), minlength=size)
-                tally.codes[view] = tally.codes.get(view, 0) + rows
+        for j in self._schema.without_interactions.coded.tolist():
+            size = self._schema.features[j].n_codes
+            rows = np.bincount(codes.column(j), minlength=size)
+            tally.codes[j] = tally.codes.get(j, 0) + rows
         tally.checks.add(X)
         tally.n_rows += codes.n_rows
         tally.mean += float(proba[:, -1].sum())
@@ -207,21 +205,12 @@ class DriftWatch:
         tally.true += [self._places[names[k]] for k in rows]
         tally.proba.append(proba[rows])
 
-    def _view(self, column: int) -> int | None:
-        """Return the attribute by which a column is compared: that of most codes."""
-        views = [
-            j
-            for j, feature in enumerate(self._schema.features)
-            if self._schema.columns[j] == column and not feature.sides
-        ]
-        return max(views, key=lambda j: self._schema.features[j].n_codes, default=None)
-
     def _has_bars(self, column: int) -> bool:
         """Whether a column of numbers is compared by its histogram, not by its bins."""
-        where, view = self._ranges[column], self._views[column]
-        if where is None or not where.histogram or view is None:
+        where = self._ranges[column]
+        if where is None or not where.histogram:
             return False
-        return self._schema.features[view].n_values < _MIN_BINS
+        return self._schema.features[column].n_values < _MIN_BINS
 
     # ------------------------------------------------------------------------ results
 
@@ -231,7 +220,7 @@ class DriftWatch:
             raise TableError("There are no rows to compare.")
         n_scores = len(self._scores or ())
         # Four tests of each column, one of each score and one of labels.
-        n_tests = len(self._tallies) * (4 * len(self._views) + n_scores + 1)
+        n_tests = len(self._tallies) * (4 * self._schema.n_columns + n_scores + 1)
         chance = _FALSE_ALARMS / n_tests
         periods = [
             Period(
@@ -257,17 +246,15 @@ class DriftWatch:
             yield ColumnDrift(f"p({names[k]})", True, comparison)
 
     def _columns(self, tally: _Tally, chance: float) -> Iterator[ColumnDrift]:
-        for j, (view, check) in enumerate(
-            zip(self._views, tally.checks.columns, strict=True)
-        ):
+        for j, check in enumerate(tally.checks.columns):
             n, m = check.n_rows, 0.0 if self._before is None else self._before.total
-            usual = _unseen_share(self._schema, self._before, view)
-            before = self._missing_before(j, view)
+            usual = _unseen_share(self._schema, self._before, j)
+            before = self._missing_before(j)
             level = 1.0 - 2.0 * chance
             yield ColumnDrift(
                 check.name,
                 False,
-                self._compare(tally, j, view, check, chance),
+                self._compare(tally, j, check, chance),
                 share_estimate(check.n_missing, n, level),
                 None if before is None else before / m,
                 share_estimate(check.n_unseen, n, level),
@@ -276,42 +263,37 @@ class DriftWatch:
                 2.0 / (m + 1.0),
             )
 
-    def _missing_before(self, column: int, view: int | None) -> float | None:
+    def _missing_before(self, column: int) -> float | None:
         """Return the weight of training rows with a missing cell, None if unknown."""
-        if self._before is None or view is None:
+        if self._before is None:
             return None
-        feature = self._schema.features[view]
+        feature = self._schema.features[column]
         if feature.fill is not None:
             return None
         if feature.is_coded:
-            row = self._schema.offsets[view] + feature.missing_code
+            row = self._schema.offsets[column] + feature.missing_code
             return float(self._before.by_code[row].sum())
         where = self._ranges[column]
         return None if where is None else max(self._before.total - where.weight, 0.0)
 
     def _compare(
-        self,
-        tally: _Tally,
-        column: int,
-        view: int | None,
-        check: ColumnCheck,
-        chance: float,
+        self, tally: _Tally, column: int, check: ColumnCheck, chance: float
     ) -> Comparison | None:
-        if self._before is None or view is None:
+        if self._before is None:
             return None
-        feature = self._schema.features[view]
-        gone = self._missing_before(column, view)
+        feature = self._schema.features[column]
+        gone = self._missing_before(column)
         missing = (0.0, 0.0) if gone is None else (gone, float(check.n_missing))
         if self._by_bars[column]:
             where, bars = self._ranges[column], tally.bars.get(column)
             return self._compare_bars(where, bars, chance, missing)
         if not feature.is_coded:
             return None
-        first = self._schema.offsets[view]
+        first = self._schema.offsets[column]
         n_values = feature.n_values - feature.missing_is_value
         rows = slice(first + 1, first + 1 + n_values)
         before = self._before.by_code[rows].sum(axis=1).tolist()
-        now = tally.codes[view][1 : 1 + n_values].astype(np.float64).tolist()
+        now = tally.codes[column][1 : 1 + n_values].astype(np.float64).tolist()
         if feature.kind == "binned":
             return compare_counts(
                 before,
@@ -371,13 +353,13 @@ class DriftWatch:
         )
 
 
-def _unseen_share(schema: TableSchema, before: Counts | None, view: Any) -> float:
+def _unseen_share(schema: TableSchema, before: Counts | None, j: int) -> float:
     """Estimate the share of unseen values by that of values seen once (Good-Turing)."""
-    if before is None or view is None or not before.total > 0.0:
+    if before is None or not before.total > 0.0:
         return 0.0
-    if schema.features[view].kind != "categorical":
+    if schema.features[j].kind != "categorical":
         return 0.0
-    rows = before.by_code[schema.offsets[view] + 1 : schema.offsets[view + 1]]
+    rows = before.by_code[schema.offsets[j] + 1 : schema.offsets[j + 1]]
     weights = rows.sum(axis=1)
     return float(weights[(weights > 0.0) & (weights <= 1.0)].sum() / before.total)
 

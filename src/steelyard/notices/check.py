@@ -113,7 +113,7 @@ def new_hashes(columns: Sequence[TableColumn], schema: TableSchema) -> Hashes:
     """Hash the rows of new columns, as those of training were."""
 
     def content(j: int, column: TableColumn) -> NDArray[Any]:
-        cells, feature = ColumnCells(column), schema.by_column[j][0]
+        cells, feature = ColumnCells(column), schema.features[j]
         if feature.kind == "categorical":
             return cells.encoded(feature)
         return cells.encoded(feature) if column.cells == "text" else cells.numbers

@@ -362,10 +362,10 @@ def column_checks(
     by_code : sequence of V * K float
         Weight of each code within each class, row by row.
     """
-    checks: dict[int, ColumnCheck] = {}
+    checks: list[ColumnCheck] = []
     first, n_classes, total = 0, len(totals), sum(totals)
-    for column, feature in zip(schema.columns, schema.features, strict=True):
-        if column not in checks and not feature.sides:
+    for column, feature in enumerate(schema.features):
+        if not feature.sides:
             name = f"x{column}" if feature.name is None else feature.name
             where = ranges[column]
             ends = None if where is None else (where.low, where.high)
@@ -377,9 +377,9 @@ def column_checks(
             elif where is not None and where.weight > 0.0:
                 n_missing = total - where.weight
             had_missing = n_missing > 1e-9 * total or feature.fill is not None
-            checks[column] = ColumnCheck(name, feature, ends, had_missing)
+            checks.append(ColumnCheck(name, feature, ends, had_missing))
         first += feature.n_codes
-    return [checks[column] for column in sorted(checks)]
+    return checks
 
 
 def column_notices(

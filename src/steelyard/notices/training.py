@@ -125,14 +125,15 @@ def _class_notices(look: TrainingLook) -> Iterator[Notice]:
 def _leaks(look: TrainingLook) -> Iterator[Notice]:
     """Say which columns give the class away: the codes alone do, in nearly all rows."""
     # Interactions come after all columns.
-    by_class, n_plain = look.counts.by_class, look.counts.schema.n_plain
-    known, n_used, right = (own[:n_plain] for own in look.known)
+    by_class, n_columns = look.counts.by_class, look.counts.schema.n_columns
+    columns = look.encodings.columns
+    columns = columns[columns < n_columns]
+    known, n_used, right = (own[: len(columns)] for own in look.known)
     share = by_class.max() / by_class.sum()
     # Of single rows any code is right.
     is_dense = (known >= look.total / 2) & (n_used * _ROWS_OF_CODE <= known)
     wrong = np.where(is_dense, 1.0 - right / np.maximum(known, 1.0), 1.0)
     is_pure = wrong <= min(1.0 - _PURE, _ERROR_SHARE * (1.0 - float(share)))
-    columns = np.array(look.counts.schema.columns[:n_plain])
     pure = {int(columns[j]): j for j in np.flatnonzero(is_pure)[::-1]}
     honest = wrong[~np.isin(columns, [*pure])].min(initial=1.0)
     found = {
@@ -140,7 +141,7 @@ def _leaks(look: TrainingLook) -> Iterator[Notice]:
         for column, j in pure.items()
         if look.n_values(column, int(n_used[j])) <= _VALUES * len(by_class)
     }
-    if not 0 < len(found) <= _MAX_LEAKS or len(found) == len(look.views):
+    if not 0 < len(found) <= _MAX_LEAKS or len(found) == n_columns:
         return
     if honest < _NEXT_ERRORS * max(wrong[j] for j in found.values()):
         return
@@ -155,7 +156,7 @@ def _near_leaks(look: TrainingLook) -> Iterator[Notice]:
     areas = _areas(look)
     columns = [j for j, area in areas.items() if not np.isnan(area)]
     columns.sort(key=lambda j: -areas[j])
-    if not columns or areas[columns[0]] < _MIN_AREA or len(look.views) < 2:
+    if not columns or areas[columns[0]] < _MIN_AREA or len(look.names) < 2:
         return
     area = areas[columns[0]]
     second = areas[columns[1]] if len(columns) > 1 else 0.5
@@ -173,7 +174,7 @@ def _areas(look: TrainingLook) -> dict[int, float]:
     Codes are ranked by their share of a class, against all others; the area is the mean
     over classes by their weights. Codes of a few rows would tell too much.
     """
-    counts, schema = look.counts, look.counts.schema
+    counts, schema = look.by_encoding, look.by_encoding.schema
     known, n_used, _ = look.known
     of_class = counts.by_code.copy()
     of_class[schema.first_codes] = 0.0
@@ -194,10 +195,10 @@ def _areas(look: TrainingLook) -> dict[int, float]:
         half = np.full(len(area), 0.5)
         area += share * np.divide(table.collect(right), both, half, where=both > 0.0)
     is_dense = (known >= look.total / 2) & (n_used * _ROWS_OF_CODE <= known)
-    return {
-        column: max((float(area[j]) for j in views if is_dense[j]), default=np.nan)
-        for column, views in enumerate(look.views)
-    }
+    area = np.where(is_dense, area, np.nan)
+    first = np.flatnonzero(look.encodings.is_first)
+    best = np.fmax.reduceat(area, first)[: look.counts.schema.n_columns]
+    return dict(enumerate(best.tolist()))
 
 
 # ---------------------------------------------------------------------- equal columns
@@ -241,9 +242,8 @@ def _content(look: TrainingLook, column: int, rows: Ints) -> bytes | None:
 
     Values are numbered by their first row, many different numbers by their size.
     """
-    first = look.views[column][0]
-    is_category = look.counts.schema.features[first].kind == "categorical"
-    cells: Any = look.training.codes.column(first)[rows] if is_category else None
+    is_category = look.counts.schema.features[column].kind == "categorical"
+    cells: Any = look.training.codes.column(column)[rows] if is_category else None
     if cells is None:
         cells = look.numbers(column, rows)
     values, starts, places, counts = np.unique(
@@ -277,9 +277,8 @@ def _hashes(look: TrainingLook) -> Any:
         codes = codes.take(rows)
 
     def content(column: int) -> Any:
-        first = look.views[column][0]
-        if codes.schema.features[first].kind == "categorical":
-            return codes.column(first)
+        if codes.schema.features[column].kind == "categorical":
+            return codes.column(column)
         return look.numbers(column, rows)
 
     return row_hashes(map(content, range(table.n_columns)))
@@ -305,7 +304,7 @@ def _are_copies(look: TrainingLook, n_repeated: int) -> bool:
     chances = []
     for column, where in enumerate(look.ranges):
         if where is None:
-            rows = look.of_code(look.views[column][0])
+            rows = look.of_code(column)
         else:
             numbers = look.sampled(column, FEW)
             rows = np.unique(numbers, return_counts=True)[1].astype(np.float64)
@@ -319,14 +318,13 @@ def _are_copies(look: TrainingLook, n_repeated: int) -> bool:
 def _sparse_rows(look: TrainingLook) -> Iterator[Notice]:
     """Say which rows have hardly a known cell where others have many."""
     schema = look.counts.schema
-    columns = [j for j in range(len(look.views)) if j not in schema.left_out]
-    firsts = [look.views[column][0] for column in columns]
+    columns = [j for j in range(schema.n_columns) if j not in schema.left_out]
     missing = sorted(map(look.n_missing, columns))
     # A row of one cell lacks all columns but one.
-    if len(firsts) <= _USUAL_CELLS or missing[1] <= 0.0:
+    if len(columns) <= _USUAL_CELLS or missing[1] <= 0.0:
         return
     codes, known = look.training.codes, np.zeros(look.training.n_rows, np.int64)
-    for j in firsts:
+    for j in columns:
         if schema.features[j].is_coded:
             known += codes.column(j) > 0
         else:

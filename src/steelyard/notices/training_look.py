@@ -16,6 +16,7 @@ from steelyard._common.text import listed
 from steelyard.model.training import SAMPLE, TrainingSet
 from steelyard.notices.notice import Notice
 from steelyard.proba.counts import Counts
+from steelyard.proba.encodings import Encodings
 from steelyard.table.codes import FeatureTable
 from steelyard.table.dates import dates_in
 from steelyard.table.frames import Table
@@ -52,13 +53,14 @@ class TrainingLook:
         return table if isinstance(table, Table) and place.is_here else None
 
     @cached_property
-    def views(self) -> list[list[int]]:
-        """Attributes of each column of the table."""
-        schema = self.counts.schema
-        views: list[list[int]] = [[] for _ in range(schema.n_columns)]
-        for j in range(schema.n_plain):
-            views[schema.columns[j]].append(j)
-        return views
+    def encodings(self) -> Encodings:
+        """The encodings of each column: of fine bins there are few rows in each."""
+        return Encodings.separate(self.counts.schema)
+
+    @cached_property
+    def by_encoding(self) -> Counts:
+        """Counts by the codes of encodings."""
+        return self.encodings.counts(self.counts)
 
     @cached_property
     def names(self) -> list[str]:
@@ -83,9 +85,9 @@ class TrainingLook:
 
     def n_missing(self, column: int) -> float:
         """Return the weight of the missing cells of a column."""
-        first, where = self.views[column][0], self.ranges[column]
-        if self.counts.schema.features[first].is_coded:
-            return float(self.of_code(first)[0])
+        where = self.ranges[column]
+        if self.counts.schema.features[column].is_coded:
+            return float(self.of_code(column)[0])
         return self.total - (0.0 if where is None else where.weight)
 
     def numbers(self, column: int, rows: Ints | None) -> Floats:
@@ -111,13 +113,14 @@ class TrainingLook:
 
     @cached_property
     def known(self) -> tuple[Floats, Ints, Floats]:
-        """Of each attribute the weight of known cells, their codes, and right rows.
+        """Of each encoding the weight of known cells, their codes, and right rows.
 
         A row is right where its class is the most frequent one of its code.
         """
-        of_class = self.counts.by_code.copy()
-        of_class[self.counts.schema.first_codes] = 0.0
-        table = FeatureTable(of_class, self.counts.schema.offsets)
+        counts = self.by_encoding
+        of_class = counts.by_code.copy()
+        of_class[counts.schema.first_codes] = 0.0
+        table = FeatureTable(of_class, counts.schema.offsets)
         rows = of_class.sum(axis=1)
         is_used, most = (rows > 0.0).astype(np.int64), of_class.max(axis=1)
         return table.collect(rows), table.collect(is_used), table.collect(most)
@@ -173,22 +176,24 @@ _MEASURED = 10
 
 def column_notices_at_fit(look: TrainingLook) -> Iterator[Notice]:
     """Yield what is odd about each column."""
-    known, n_used, _ = look.known
+    first = np.flatnonzero(look.encodings.is_first)
+    known, n_used, _ = (own[first] for own in look.known)
     is_known = (n_used > 1) & (known >= _KNOWN_SHARE * look.total)
     dates = dates_in(look.counts.schema.features)
-    for column, views in enumerate(look.views):
-        name, feature = look.names[column], look.counts.schema.features[views[0]]
+    for column, name in enumerate(look.names):
+        feature = look.counts.schema.features[column]
         # Parts of dates are made here: of the days it is said.
         if dates.get(name, name) != name:
             continue
         # A quick word for most columns of a wide table.
         is_plain = feature.kind == "categorical" and feature.cells != "text"
-        if is_plain and is_known[views[0]] and not feature.missing_is_value:
+        if is_plain and is_known[column] and not feature.missing_is_value:
             continue
         if suspect := look.suspects.get(column):
             yield _identifier(look, name, suspect, feature.left_out)
         elif feature.kind == "categorical":
-            yield from _of_categories(look, name, feature, views[0])
+            given = known[column], n_used[column]
+            yield from _of_categories(look, name, feature, column, *given)
         elif look.ranges[column] is not None or feature.cells == "nothing":
             yield from _of_numbers(look, column)
 
@@ -202,11 +207,16 @@ def _identifier(look: TrainingLook, name: str, why: str, is_left_out: bool) -> N
 
 
 def _of_categories(
-    look: TrainingLook, name: str, feature: FeatureSchema, j: int
+    look: TrainingLook,
+    name: str,
+    feature: FeatureSchema,
+    column: int,
+    known: float,
+    n_used: int,
 ) -> Iterator[Notice]:
-    rows = look.of_code(j)[1 : len(feature.values) + 1]
-    n_used = look.known[1][j] - (feature.missing_is_value and rows.sum() > 0.0)
-    yield from _empty_or_constant(look, name, look.known[0][j], n_used)
+    rows = look.of_code(column)[1 : len(feature.values) + 1]
+    n_used -= feature.missing_is_value and bool(rows.sum() > 0.0)
+    yield from _empty_or_constant(look, name, known, n_used)
     if feature.cells != "text" or len(feature.values) > _MAX_VALUES:
         return
     if groups := alike(feature.values):

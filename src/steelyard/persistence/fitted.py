@@ -149,7 +149,7 @@ def _read_strength(reader: ObjectReader, key: str, sizes: Sizes) -> tuple[float,
     return tuple(reader.floats(key, (3,), sys.float_info.min, LARGEST_NUMBER).flat)
 
 
-def _read_view_names(reader: ObjectReader, key: str, sizes: Sizes) -> list[str]:
+def _read_term_names(reader: ObjectReader, key: str, sizes: Sizes) -> list[str]:
     labels = sizes.schema.labels()
     if reader.items(key) != labels:
         raise reader.complaint(key, "must name the attributes of the table")
@@ -274,8 +274,8 @@ ATTRIBUTES: dict[str, Field] = {
     "step_factor_": codec.numbers("", 0.01, 1e6),
     "strength_path_": _RECORDS,
     "interactions_": _RECORDS,
-    "view_names_": Field(
-        list, _read_view_names, lambda names, sizes: np.asarray(names, dtype=object)
+    "term_names_": Field(
+        list, _read_term_names, lambda names, sizes: np.asarray(names, dtype=object)
     ),
     "prior_weight_": codec.weights("p"),
     "alpha_": codec.numbers("p", 0.0, 1.0),

@@ -141,8 +141,8 @@ SCORE_RANGES = codec.record(
 
 def _read_ranges(reader: ObjectReader, key: str, sizes: Sizes) -> list[Any]:
     ranges = _RANGES.read(reader, key, sizes)
-    for j, views in enumerate(sizes.schema.by_column):
-        if ranges[j] is not None and views[-1].kind == "categorical":
+    for j, feature in enumerate(sizes.schema.without_interactions.features):
+        if ranges[j] is not None and feature.kind == "categorical":
             what = "must be null for a column of categories"
             raise reader.complaint(f"{key}.{j}", what)
     return ranges

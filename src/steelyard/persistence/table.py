@@ -102,6 +102,7 @@ def describe_schema(schema: TableSchema) -> list[dict[str, Any]]:
     features = [asdict(feature) for feature in schema.features]
     for feature in features:
         feature |= {key: list(feature[key]) for key in ("values", "edges")}
+        feature["cuts"] = list(map(list, feature["cuts"]))
         sides = feature["sides"]
         feature["sides"] = [{**side, "groups": list(side["groups"])} for side in sides]
     return features
@@ -117,19 +118,9 @@ def read_schema(items: list[Any]) -> TableSchema:
     ]
     schema = TableSchema(tuple(features))
     _check_interactions(schema)
-    features = [feature for feature in features if not feature.sides]
-    given = [feature.column for feature in features if feature.column is not None]
-    whole = len(given) == len(features) and set(given) == set(range(len(set(given))))
-    if given and not whole:
-        raise InvalidContentError(
-            "content.features must all name their columns, from 0 on, or none"
-        )
-    views = list(zip(schema.columns, features, strict=False))
-    by_column = {column: feature.name for column, feature in views}
-    if any(by_column[column] != feature.name for column, feature in views):
-        raise InvalidContentError("content.features must agree on the names of columns")
-    named = [name for name in by_column.values() if name is not None]
-    if named and (len(named) != len(by_column) or len(set(named)) != len(named)):
+    names = [feature.name for feature in features if not feature.sides]
+    named = {name for name in names if name is not None}
+    if named and len(named) != len(names):
         raise InvalidContentError(
             "content.features must all have different names, or none"
         )
@@ -138,12 +129,12 @@ def read_schema(items: list[Any]) -> TableSchema:
 
 def _check_interactions(schema: TableSchema) -> None:
     """Refuse interactions before other attributes, and sides that these do not have."""
-    n_plain = schema.n_plain
-    if not n_plain or any(feature.sides for feature in schema.features[:n_plain]):
+    n_columns = schema.n_columns
+    if not n_columns or any(feature.sides for feature in schema.features[:n_columns]):
         raise InvalidContentError("content.features must have its interactions last")
-    for j, interaction in enumerate(schema.features[n_plain:], start=n_plain):
-        for side in interaction.sides:
-            if side.feature >= n_plain or not schema.features[side.feature].is_coded:
+    for j, feature in enumerate(schema.features[n_columns:], start=n_columns):
+        for side in feature.sides:
+            if side.feature >= n_columns or not schema.features[side.feature].is_coded:
                 what = "must be of attributes with codes"
             elif len(side.groups) != schema.features[side.feature].n_codes:
                 what = "must have a group for each code of its attribute"
@@ -164,6 +155,21 @@ def _read_sides(reader: ObjectReader) -> tuple[Side, ...]:
             raise inner.complaint("groups", "must be numbered from 0 on, code 0 first")
         sides.append(Side(feature, tuple(groups)))
     return tuple(sides)
+
+
+def _read_cuts(reader: ObjectReader, n_edges: int) -> tuple[tuple[int, ...], ...]:
+    """Return the cut points of each of several discretizers among the edges."""
+    cuts = []
+    for k, own in enumerate(reader.items("cuts")):
+        is_whole = isinstance(own, list) and all(type(i) is int for i in own)
+        if not is_whole or sorted({*own}) != own or not {*own} <= {*range(n_edges)}:
+            raise reader.complaint(f"cuts[{k}]", "must be positions among the edges")
+        cuts.append(tuple(own))
+    if cuts and (
+        len(cuts) == 1 or {k for own in cuts for k in own} != {*range(n_edges)}
+    ):
+        raise reader.complaint("cuts", "must be of several encodings, with all edges")
+    return tuple(cuts)
 
 
 def _read_number(reader: ObjectReader, key: str) -> float:
@@ -192,7 +198,7 @@ def _read_feature(reader: ObjectReader) -> FeatureSchema:
         missing_is_value=reader.flag("missing_is_value"),
         fill=None if reader.get("fill") is None else _read_number(reader, "fill"),
         step=_read_number(reader, "step"),
-        column=None if reader.get("column") is None else reader.whole("column"),
+        cuts=_read_cuts(reader, n_edges),
         sides=_read_sides(reader),
         ordered=is_ordered,
         left_out=reader.flag("left_out"),
@@ -204,16 +210,14 @@ def _read_feature(reader: ObjectReader) -> FeatureSchema:
         raise reader.complaint(
             "kind", "must be interaction for two sides, and only then"
         )
-    if feature.sides and (name, cells, feature.column) != (None, "nothing", None):
-        raise reader.complaint(
-            "name", "does not fit an interaction, nor do cells and column"
-        )
+    if feature.sides and (name, cells) != (None, "nothing"):
+        raise reader.complaint("name", "does not fit an interaction, nor do cells")
     if feature.sides and (feature.missing_is_value or feature.fill is not None):
         raise reader.complaint(
             "fill", "does not fit an interaction, nor does a missing value"
         )
     increases = all(map(operator.lt, edges, edges[1:]))
-    if not increases or (n_edges and kind != "binned"):
+    if not increases or ((n_edges or feature.cuts) and kind != "binned"):
         raise reader.complaint("edges", "must increase, and belong to bins")
     if is_ordered and not feature.values:
         raise reader.complaint("ordered", "must belong to values")

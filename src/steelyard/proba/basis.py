@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from steelyard._common.arrays import Floats, Ints
+from steelyard.proba.encodings import Encodings
 from steelyard.table.discretizers.unsupervised import EqualFrequencyDiscretizer
 from steelyard.table.schema import FeatureSchema, Side, TableSchema
 
@@ -79,7 +80,7 @@ def with_finest_bins(numeric: Any) -> Any:
         is_ten = numeric == "equal-frequency"
         return EqualFrequencyDiscretizer(FINEST) if is_ten else numeric
     if isinstance(numeric, Mapping):
-        return {column: with_finest_bins(views) for column, views in numeric.items()}
+        return {column: with_finest_bins(own) for column, own in numeric.items()}
     if isinstance(numeric, (list, tuple)):
         return tuple(map(with_finest_bins, numeric))
     return numeric
@@ -226,18 +227,23 @@ def _independent(groups: Ints) -> _Factor:
 
 @dataclass(frozen=True)
 class EffectBasis:
-    """The basis of effects of all coded attributes of a schema.
+    """The basis of effects of all coded attributes, each encoding of a column one.
 
     Cells of an interaction are as smooth as its sides; those with a missing side have
     no effect.
     """
 
-    schema: TableSchema
+    encodings: Encodings
     n_bins: tuple[int, ...] = ()
     """Length scales as numbers of bins, ascending; empty for independent bins."""
 
+    @property
+    def schema(self) -> TableSchema:
+        """One attribute for each encoding."""
+        return self.encodings.schema
+
     @cached_property
-    def views(self) -> list[tuple[int, Ints]]:
+    def groupings(self) -> list[tuple[int, Ints]]:
         """Attributes of single columns, and the group of each code, 0 for none.
 
         There is one entry for each length scale; interactions have no evidence.
@@ -265,10 +271,10 @@ class EffectBasis:
         """Coded attributes, each with its sparse factor."""
         return [(j, self._factor(j)) for j in self.schema.coded.tolist()]
 
-    def with_interactions(self, schema: TableSchema) -> EffectBasis:
+    def with_interactions(self, encodings: Encodings) -> EffectBasis:
         """Return the basis of a schema with interactions, reusing what is computed."""
-        out = EffectBasis(schema, self.n_bins)
-        more = [j for j in schema.coded.tolist() if j >= len(self.schema)]
+        out = EffectBasis(encodings, self.n_bins)
+        more = [j for j in out.schema.coded.tolist() if j >= len(self.schema)]
         vars(out)["_factors"] = [*self._factors, *((j, out._factor(j)) for j in more)]
         return out
 
@@ -308,16 +314,11 @@ class EffectBasis:
     def is_curve(self) -> NDArray[np.bool_]:
         """Whether each attribute is the finest bins of a number, with a trend.
 
-        Only a column whose first attribute is coarser bins has one; others have a
-        slope, or are mainly evidence.
+        Only a column with coarser bins has one; others are mainly evidence.
         """
-        schema = self.schema
-        views = zip(
-            schema.is_first_view, schema.is_coarser, schema.columns, strict=True
-        )
-        columns = {column for first, coarser, column in views if first and coarser}
-        has_trend = np.isin(schema.columns, list(columns)) & ~schema.is_coarser
-        n_edges = np.array([len(feature.edges) for feature in schema.features])
+        of = self.encodings
+        n_edges = np.array([len(feature.edges) for feature in of.schema.features])
+        has_trend = ~of.is_first & ~of.is_coarser
         return has_trend & (n_edges > 0) & bool(self.n_bins)
 
     @cached_property
@@ -360,13 +361,13 @@ class EffectBasis:
         With it comes a matrix of ones, shape (codes there, codes here), which adds up
         counts of codes to those of groups.
         """
-        views = self.views
-        features = [self._merged(self.schema.features[j], own) for j, own in views]
+        groupings = self.groupings
+        features = [self._merged(self.schema.features[j], own) for j, own in groupings]
         merged, schema = TableSchema(tuple(features)), self.schema
-        firsts = zip(views, merged.offsets[:-1].tolist(), strict=True)
+        firsts = zip(groupings, merged.offsets[:-1].tolist(), strict=True)
         rows = [first + own for (_, own), first in firsts]
         offsets = schema.offsets.tolist()
-        columns = [np.arange(offsets[j], offsets[j] + len(own)) for j, own in views]
+        columns = [np.arange(offsets[j], offsets[j] + len(own)) for j, own in groupings]
         ones = [np.ones(sum(map(len, rows)))]
         return merged, _sparse(ones, rows, columns, (merged.n_codes, schema.n_codes))
 

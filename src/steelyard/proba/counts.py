@@ -205,7 +205,7 @@ def with_interactions_of(before: TableSchema, grown: TableSchema) -> TableSchema
     if not before.is_interaction.any():
         return grown
     rows, interactions = rows_in(before.without_interactions, grown), []
-    for feature in before.features[before.n_plain :]:
+    for feature in before.features[before.n_columns :]:
         sides = []
         for side in feature.sides:
             j = side.feature
@@ -218,9 +218,9 @@ def with_interactions_of(before: TableSchema, grown: TableSchema) -> TableSchema
 
 
 def places_in(schema: TableSchema, other: TableSchema) -> list[int]:
-    """Say where attributes of a schema are in one of the same columns, by their names.
+    """Return where the attributes of a schema are in another, by their names.
 
-    Views of a column are in the same order in both.
+    Interactions have none, and are in the same order in both.
     """
     if schema.names == other.names:
         return list(range(len(schema)))
@@ -305,7 +305,7 @@ def refuse_large(schema: TableSchema, moments: Moments) -> None:
     if wrong.any():
         j = int(schema.gaussian[wrong][0])
         name = schema.features[j].name
-        column = schema.columns[j] if name is None else repr(name)
+        column = j if name is None else repr(name)
         raise ColumnError(
             f"Column {column} holds numbers that are too large for a density or a "
             f"slope: mean and deviation must be at most {LARGEST_NUMBER:g}. Divide it "

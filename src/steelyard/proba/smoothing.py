@@ -19,6 +19,7 @@ from steelyard._common.settings import (
 from steelyard.exceptions import ParameterError
 from steelyard.proba.basis import EffectBasis
 from steelyard.proba.counts import Counts
+from steelyard.proba.encodings import Encodings
 from steelyard.proba.gaussian import GaussianTable, estimate_gaussian
 from steelyard.table.codes import FeatureTable
 from steelyard.table.schema import TableSchema
@@ -342,7 +343,7 @@ class Estimation:
 
     def basis(self, schema: TableSchema) -> EffectBasis:
         """Return the attributes of a schema at each resolution."""
-        return EffectBasis(schema, self.n_bins)
+        return EffectBasis(Encodings.joint(schema), self.n_bins)
 
     def tables(
         self, counts: Counts, basis: EffectBasis | None = None
@@ -370,10 +371,10 @@ class Estimation:
         merged, groups = basis.tables
         at_each = replace(counts, schema=merged, by_code=groups @ counts.by_code)
         log_prob = groups.T @ self.smoothing.log_prob(at_each).values
-        owners = [j for j, _ in basis.views]
-        n_views = np.maximum(np.bincount(owners, minlength=len(schema)), 1)
+        owners = [j for j, _ in basis.groupings]
+        n_scales = np.maximum(np.bincount(owners, minlength=len(schema)), 1)
         table = FeatureTable(log_prob, schema.offsets)
-        averages = log_prob / table.spread(n_views)[:, None]
+        averages = log_prob / table.spread(n_scales)[:, None]
         return replace(table, values=basis.smoothed(averages))
 
     def _factored(self, counts: Counts) -> Counts:

@@ -6,7 +6,7 @@ Matrices of small whole numbers or of numbers are taken without a copy.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from steelyard.table.codes import (
     BlockBuilder,
     CodeBlock,
     Codes,
-    EncodedView,
+    EncodedColumn,
     code_dtype,
 )
 from steelyard.table.columns import TableColumn
@@ -62,15 +62,13 @@ class SchemaEncoder:
         codes = encode_matrix(*given) if look is None else None
         if codes is not None:
             return codes
-        views = schema.by_column
 
-        def encode_column(j: int) -> Iterator[EncodedView]:
-            column = ColumnCells(columns[j])
-            for k, feature in enumerate(views[j]):
-                encoded = column.encoded(feature)
-                if look is not None and not k:
-                    look(j, column, encoded)
-                yield feature, encoded
+        def encode_column(j: int) -> EncodedColumn:
+            column, feature = ColumnCells(columns[j]), schema.features[j]
+            encoded = column.encoded(feature)
+            if look is not None:
+                look(j, column, encoded)
+            return feature, encoded
 
         builder = BlockBuilder(table.n_rows, len(schema.coded))
         builder.collect(encode_column, columns, self.n_jobs)
@@ -81,11 +79,8 @@ class SchemaEncoder:
         schema, names = self.schema_, self.schema_.names
         if names is not None and schema.left_out:
             table = table.with_empty(names[j] for j in schema.left_out)
-        empty = [
-            name
-            for name, views in zip(names or (), schema.by_column, strict=False)
-            if views[0].cells == "nothing"
-        ]
+        of_names = zip(names or (), schema.features, strict=False)
+        empty = [name for name, feature in of_names if feature.cells == "nothing"]
         owner = type(self).__name__
         return matched_columns(table, names, schema.n_columns, owner, empty)
 
@@ -351,7 +346,7 @@ BlockEnds = tuple[Floats, int, float, float]
 """Some numbers, how many are known, the smallest and the largest known one."""
 
 Look = Callable[[int, ColumnCells, NDArray[Any]], None]
-"""What is shown the position of a column, its cells, and codes of its first view."""
+"""What is shown the position of a column, its cells, and its codes or numbers."""
 
 
 def encode_numbers(feature: FeatureSchema, numbers: Floats) -> NDArray[Any]:

@@ -18,7 +18,7 @@ from steelyard.table.schema import FeatureSchema, Side, TableSchema
 if TYPE_CHECKING:
     from steelyard.table.columns import TableColumn
 
-EncodedView = tuple[FeatureSchema, NDArray[Any]]
+EncodedColumn = tuple[FeatureSchema, NDArray[Any]]
 """An attribute, and the cells of its column as codes or numbers."""
 
 # A byte matrix is looked up in tables of 256 rows per column. At a distance of exactly
@@ -322,19 +322,15 @@ class BlockBuilder:
 
     def collect(
         self,
-        function: Callable[[int], Iterable[EncodedView]],
+        function: Callable[[int], EncodedColumn | None],
         columns: list[TableColumn],
         n_jobs: int | None,
     ) -> None:
         """Take what a function makes of each column, given its position."""
-
-        def encoded(j: int) -> list[EncodedView]:
-            return list(function(j))
-
-        found = run(encoded, range(len(columns)), thread_count(n_jobs))
-        for column, views in zip(columns, found, strict=True):
-            for feature, cells in views:
-                self.add(feature, cells)
+        encoded = run(function, range(len(columns)), thread_count(n_jobs))
+        for column, made in zip(columns, encoded, strict=True):
+            if made is not None:
+                self.add(*made)
             column.release()
 
     def finish(self, schema: TableSchema) -> Codes:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -39,7 +38,7 @@ from steelyard.table.by_schema import (
     extremes,
     observed_values,
 )
-from steelyard.table.codes import BlockBuilder, Codes, EncodedView
+from steelyard.table.codes import BlockBuilder, Codes, EncodedColumn
 from steelyard.table.columns import TableColumn
 from steelyard.table.discretizers.base import Discretizer
 from steelyard.table.frames import Table, as_table
@@ -65,7 +64,7 @@ __all__ = ["TableEncoder"]
 
 
 _TREATMENT = matching(".+", "treatment") | instance(Discretizer)
-_VIEWS = _TREATMENT | listed(_TREATMENT, at_least=1)
+_TREATMENTS = _TREATMENT | listed(_TREATMENT, at_least=1)
 
 
 class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
@@ -99,14 +98,14 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
     )
     numeric: Any = setting(
         default="mdl",
-        allowed=(_VIEWS | mapped(COLUMN, _VIEWS)).called(
-            "a treatment such as 'mdl' or 'gaussian', a discretizer, several of them, "
-            "or a mapping from column to these"
+        allowed=(_TREATMENTS | mapped(COLUMN, _TREATMENTS)).called(
+            "a treatment such as 'mdl' or 'gaussian', a discretizer, several "
+            "discretizers, or a mapping from column to these"
         ),
         about='Treatment of numeric columns: bins by "mdl", "mdl-better", "kononenko", '
         '"equal-width", "equal-width-merged", "equal-frequency" or a discretizer; '
         'densities by "gaussian", "gaussian-weka" or "gaussian-relative"; "linear" for '
-        "weights by class; a tuple of these for several views of each column; or a "
+        "weights by class; a tuple of discretizers, whose cut points are united; or a "
         'mapping from column to these, with "mdl" for columns that it leaves out.',
     )
     missing: str = setting(
@@ -199,13 +198,13 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
     @property
     def uses_labels(self) -> bool:
         """Whether cut points of a numeric column are found by the classes of rows."""
-        views, names = self.schema_.by_column, self.schema_.names
-        by_column = numeric_treatments(self.numeric, len(views), names)
+        schema = self.schema_.without_interactions
+        by_column = numeric_treatments(self.numeric, len(schema), schema.names)
         return any(
             treatment.supervised
-            for features, treatments in zip(views, by_column, strict=True)
-            if features[0].kind != "categorical"
-            for treatment in treatments
+            for feature, of_column in zip(schema.features, by_column, strict=True)
+            if feature.kind != "categorical"
+            for treatment in of_column
         )
 
     # ---------------------------------------------------------------- from a table
@@ -226,7 +225,7 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
         """
         check_settings(self)
         by_column = treatments(self, table.columns, table.names)
-        supervised = [t for views in by_column for t in views if t.supervised]
+        supervised = [t for of_column in by_column for t in of_column if t.supervised]
         if supervised and y is None:
             raise ParameterError(
                 f"{type(supervised[0]).__name__} needs labels: call fit(X, y), or set "
@@ -237,7 +236,7 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
         known, matrix_codes = self._known_matrix(table, by_column)
         learned: list[Any] = [None] * table.n_columns
 
-        def learn_column(j: int) -> Iterator[EncodedView]:
+        def learn_column(j: int) -> EncodedColumn | None:
             is_category = by_column[j][0].kind == "categorical"
             column = WholeColumn(
                 table.columns[j], names[j], rows, is_category, **known[j]
@@ -245,10 +244,11 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
             how = by_column[j], self, table.n_rows, left_out, with_ranges
             learned[j] = learned_column(column, *how)
             if matrix_codes is None:
-                for feature in learned[j].features:
-                    yield feature, column.encoded(feature)
+                feature = learned[j].feature
+                return feature, column.encoded(feature)
+            return None
 
-        builder = BlockBuilder(table.n_rows, sum(map(len, by_column)))
+        builder = BlockBuilder(table.n_rows, len(by_column))
         # No thread for what is known: fifty such columns took a tenth of a fit.
         n_jobs = 1 if "values" in known[0] else self.n_jobs
         builder.collect(learn_column, table.columns, n_jobs)
@@ -266,14 +266,7 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
         self, columns: Sequence[LearnedColumn], names: list[str] | None, n_rows: int
     ) -> None:
         """Take what was decided about the columns of so many rows."""
-        several = any(len(column.features) > 1 for column in columns)
-        self.schema_ = TableSchema(
-            tuple(
-                replace(feature, column=j) if several else feature
-                for j, column in enumerate(columns)
-                for feature in column.features
-            )
-        )
+        self.schema_ = TableSchema(tuple(column.feature for column in columns))
         self.ranges_ = [column.range for column in columns]
         self.n_features_in_ = len(columns)
         if names is not None:
@@ -301,22 +294,21 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
         codes = self._grow_matrix(table, columns)
         if codes is not None:
             return codes
-        rows, views = LabelledRows(table.n_rows), old.by_column
-        features: list[list[FeatureSchema]] = [[] for _ in views]
-        ranges: list[NumberRange | None] = [None] * len(views)
+        rows, features = LabelledRows(table.n_rows), [*old.features]
+        ranges: list[NumberRange | None] = [None] * len(old)
 
-        def grow_column(j: int) -> Iterator[EncodedView]:
+        def grow_column(j: int) -> EncodedColumn:
             column = WholeColumn(columns[j], None, rows, is_category=False)
-            for k, feature in enumerate(views[j]):
-                edges = partial(self._first_edges, j, k)
-                features[j].append(column.grown(feature, self.missing, edges))
-                yield features[j][k], column.encoded(features[j][k])
-            if features[j][0].kind != "categorical":
+            edges = partial(self._first_edges, j)
+            features[j] = column.grown(features[j], self.missing, edges)
+            cells = column.encoded(features[j])
+            if features[j].kind != "categorical":
                 ranges[j] = column.known_range()
+            return features[j], cells
 
         builder = BlockBuilder(table.n_rows, len(old))
         builder.collect(grow_column, columns, self.n_jobs)
-        self._set_grown([feature for views in features for feature in views])
+        self._set_grown(features)
         self.ranges_ = added_ranges(self.ranges_, ranges)
         return builder.finish(self.schema_)
 
@@ -325,16 +317,19 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
         if any(map(operator.is_not, features, self.schema_.features)):
             self.schema_ = TableSchema(tuple(features))
 
-    def _first_edges(self, position: int, view: int) -> tuple[float, ...]:
+    def _first_edges(self, position: int) -> list[list[float]]:
         """Cut points of a column that was empty when cut points were learned."""
         names = self.schema_.names
         by_column = numeric_treatments(self.numeric, self.n_features_in_, names)
-        treatment = by_column[position][view]
-        if treatment.supervised or not isinstance(treatment, Discretizer):
-            return ()
         place = position, None if names is None else names[position]
-        edges = treatment.known_edges(np.empty(0), None, 0, None, column=place)
-        return tuple(edges.tolist())
+        return [
+            []
+            if treatment.supervised or not isinstance(treatment, Discretizer)
+            else treatment.known_edges(
+                np.empty(0), None, 0, None, column=place
+            ).tolist()
+            for treatment in by_column[position]
+        ]
 
     # ------------------------------------------------------------ matrices as they are
 
@@ -346,11 +341,10 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
         That is one whose cells are codes or numbers already. Also returned is what
         makes codes of it; None for tables that are read column by column.
         """
-        matrix, kinds = table.matrix, {t.kind for views in by_column for t in views}
-        several = any(len(views) > 1 for views in by_column)
+        matrix, kinds = table.matrix, {own[0].kind for own in by_column}
         nothing: list[dict[str, Any]] = [{}] * table.n_columns
         # What to impute is found column by column.
-        if matrix is None or several or self.missing == "impute":
+        if matrix is None or self.missing == "impute":
             return nothing, None
         if kinds == {"categorical"}:
             small = as_byte_matrix(matrix, self.n_jobs)

@@ -392,7 +392,7 @@ def refuse_late_dates(schema: TableSchema, table: Table) -> None:
 
     It has no parts of them, and gets none when rows are only counted.
     """
-    features, names = [views[0] for views in schema.by_column], schema.names or []
+    features, names = schema.features, schema.names or []
     empty = {f.name for f in features if f.cells == "nothing" and not f.left_out}
     for column in table.columns:
         late = isinstance(column, DayColumn) and column.name in empty

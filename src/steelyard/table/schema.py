@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
@@ -86,9 +86,9 @@ class FeatureSchema:
     step: float = 0.0
     """Width of the grid of a ``gaussian-weka`` attribute."""
 
-    column: int | None = None
-    """Column that is read, where columns may have several views; None where attributes
-    are columns."""
+    cuts: tuple[tuple[int, ...], ...] = ()
+    """Positions of the cut points of each discretizer among the edges, if there were
+    several; none for one."""
 
     sides: tuple[Side, ...] = ()
     """The two attributes that an interaction is made of."""
@@ -102,6 +102,11 @@ class FeatureSchema:
     def is_coded(self) -> bool:
         """Whether the attribute has codes rather than a density."""
         return self.kind in ("categorical", "binned", "interaction")
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether bins are so fine that a reader is shown numbers, not intervals."""
+        return bool(self.cuts)
 
     @cached_property
     def n_values(self) -> int:
@@ -129,6 +134,20 @@ class FeatureSchema:
     def code_of(self) -> dict[Any, int]:
         """Code of every value of a categorical attribute."""
         return {value: code for code, value in enumerate(self.values, start=1)}
+
+    def cut_at(self, edges: Sequence[Sequence[float]]) -> FeatureSchema:
+        """Return the attribute with the cut points of one or several discretizers.
+
+        Examples
+        --------
+        >>> age = FeatureSchema("age", "binned", "numbers")
+        >>> age.cut_at([[30.0], [20.0, 30.0, 40.0]]).cuts
+        ((1,), (0, 1, 2))
+        """
+        union = tuple(sorted({edge for own in edges for edge in own}))
+        place = {edge: k for k, edge in enumerate(union)}
+        cuts = tuple(tuple(place[edge] for edge in own) for own in edges)
+        return replace(self, edges=union, cuts=cuts if len(edges) > 1 else ())
 
     def codes(self, values: Sequence[Any]) -> list[int]:
         """Return codes of values, 0 of unknown ones."""
@@ -195,24 +214,9 @@ class TableSchema:
         return len(self.features)
 
     @cached_property
-    def columns(self) -> list[int]:
-        """Column of the table that each attribute reads.
-
-        An interaction has a column of its own, after those of the table.
-        """
-        real = [
-            j if feature.column is None else feature.column
-            for j, feature in enumerate(self.features)
-            if not feature.sides
-        ]
-        n_interactions = len(self.features) - len(real)
-        return [*real, *range(len(set(real)), len(set(real)) + n_interactions)]
-
-    @cached_property
     def left_out(self) -> list[int]:
-        """Columns of the table that have no say, since they look like identifiers."""
-        views = zip(self.columns, self.features, strict=True)
-        return [column for column, feature in views if feature.left_out]
+        """Columns that are ignored, since they look like identifiers."""
+        return [j for j, feature in enumerate(self.features) if feature.left_out]
 
     @cached_property
     def is_interaction(self) -> NDArray[np.bool_]:
@@ -221,25 +225,20 @@ class TableSchema:
 
     @cached_property
     def n_columns(self) -> int:
-        """How many columns the table has; interactions are not among them."""
-        return len({*self.columns[: self.n_plain]})
-
-    @cached_property
-    def n_plain(self) -> int:
-        """How many attributes read columns; those that follow are interactions."""
+        """Number of columns of the table, without interactions, which follow."""
         return sum(not feature.sides for feature in self.features)
 
     @cached_property
     def without_interactions(self) -> TableSchema:
         """The attributes that read columns."""
-        if self.n_plain == len(self):
+        if self.n_columns == len(self):
             return self
         return TableSchema(tuple(f for f in self.features if not f.sides))
 
     def parents(self) -> list[int]:
         """Return the attribute before each in the interactions, -1 for none."""
-        parents = [-1] * self.n_plain
-        for interaction in self.features[self.n_plain :]:
+        parents = [-1] * self.n_columns
+        for interaction in self.features[self.n_columns :]:
             parent, child = interaction.sides
             parents[child.feature] = parent.feature
         return parents
@@ -258,34 +257,9 @@ class TableSchema:
         return TableSchema(tuple(features))
 
     @cached_property
-    def by_column(self) -> list[list[FeatureSchema]]:
-        """The attributes that read each column, its views, without interactions."""
-        views: list[list[FeatureSchema]] = [[] for _ in range(self.n_columns)]
-        for column, feature in zip(self.columns, self.features, strict=True):
-            if not feature.sides:
-                views[column].append(feature)
-        return views
-
-    @cached_property
-    def is_first_view(self) -> list[bool]:
-        """Whether each attribute is the first that reads its column."""
-        first = {column: j for j, column in reversed(list(enumerate(self.columns)))}
-        return [first[column] == j for j, column in enumerate(self.columns)]
-
-    @cached_property
-    def is_coarser(self) -> NDArray[np.bool_]:
-        """Whether attributes are bins of a column that has other bins after them."""
-        is_binned = [feature.kind == "binned" for feature in self.features]
-        last = {c: j for j, c in enumerate(self.columns) if is_binned[j]}
-        own = zip(is_binned, self.columns, strict=True)
-        return np.array(
-            [b and last[c] != j for j, (b, c) in enumerate(own)], dtype=bool
-        )
-
-    @cached_property
     def names(self) -> list[str] | None:
         """Column names, None for a table without them."""
-        names = [views[0].name for views in self.by_column]
+        names = [feature.name for feature in self.features if not feature.sides]
         return None if None in names else list(map(str, names))
 
     @cached_property
@@ -333,23 +307,12 @@ class TableSchema:
     def labels(self) -> list[str]:
         """Name every attribute, by position where the table has no names.
 
-        The second and later views of a column say which they are, and so do the second
-        and later interactions of the same columns.
+        Further interactions of the same columns are numbered.
         """
-        bins: dict[int, int] = {}
         labels: list[str] = []
-        for j, (column, feature, is_first) in enumerate(
-            zip(self.columns, self.features, self.is_first_view, strict=True)
-        ):
+        for j, feature in enumerate(self.features):
             name = self._column_name(j)
-            if feature.sides:
-                labels.append(_unlike(name, labels))
-                continue
-            bins[column] = bins.get(column, 0) + feature.is_coded
-            what = f"bins {bins[column]}"
-            if not feature.is_coded:
-                what = "trend" if feature.kind == "linear" else "density"
-            labels.append(name if is_first else f"{name} ({what})")
+            labels.append(_unlike(name, labels) if feature.sides else name)
         return labels
 
     def _column_name(self, j: int) -> str:
@@ -357,7 +320,7 @@ class TableSchema:
         feature = self.features[j]
         if feature.sides:
             return " × ".join(self._column_name(side.feature) for side in feature.sides)
-        return feature.name if feature.name is not None else f"x{self.columns[j]}"
+        return feature.name if feature.name is not None else f"x{j}"
 
     def describe(self, j: int, code: int) -> str:
         """Name a code of an attribute for a reader; of an interaction, both sides.

@@ -17,6 +17,7 @@ from steelyard.model.base import Curvature, RowsNeeded
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable
 from steelyard.proba.basis import EffectBasis
+from steelyard.proba.encodings import Encodings
 from steelyard.table.codes import FeatureTable
 from steelyard.table.schema import TableSchema
 
@@ -28,7 +29,9 @@ _ROUNDING = 1e-12
 class LogProbs:
     """Log-probabilities before weighting: what there is to be weighted."""
 
-    schema: TableSchema
+    encodings: Encodings
+    """The attributes: columns, or several encodings of each."""
+
     log_prior: Floats
     """Shape (K,)."""
 
@@ -36,7 +39,12 @@ class LogProbs:
     """Log-probabilities of codes, shape (V, K)."""
 
     given_basis: EffectBasis | None = None
-    """The attributes at each resolution; None for bins as they are."""
+    """The basis of effects; None for bins as they are."""
+
+    @property
+    def schema(self) -> TableSchema:
+        """One attribute for each encoding."""
+        return self.encodings.schema
 
     def __post_init__(self) -> None:
         """Make equal what differs between classes by rounding alone.
@@ -49,8 +57,8 @@ class LogProbs:
 
     @cached_property
     def basis(self) -> EffectBasis:
-        """The attributes at each resolution at which effects of values are learned."""
-        return self.given_basis or EffectBasis(self.schema)
+        """The basis of effects of values."""
+        return self.given_basis or EffectBasis(self.encodings)
 
     @property
     def n_classes(self) -> int:
@@ -70,12 +78,10 @@ class LogProbs:
     @cached_property
     def centers(self) -> Floats:
         """What shared weights of a hierarchy are drawn to, the overall one being 1."""
-        schema = self.schema
-        is_own = (
-            np.array(schema.is_first_view) & ~schema.is_linear & ~schema.is_interaction
-        )
+        schema, of = self.schema, self.encodings
+        is_own = of.is_first & ~schema.is_linear & ~schema.is_interaction
         if self.basis.n_bins:  # a curve has a trend instead
-            is_own &= ~schema.is_coarser
+            is_own &= ~of.is_coarser
         return is_own.astype(np.float64)
 
     @cached_property

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, kron
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.settings import (
@@ -112,7 +113,7 @@ class HierarchicalWeighting(Weighting):
     slope: float = setting(
         default=0.1,
         allowed=number(0.0),
-        about="Share s of ``by_value`` that holds the slopes of linear views.",
+        about="Share s of ``by_value`` that holds the slopes of linear attributes.",
     )
     intervals: float = setting(
         default=1.0,
@@ -149,7 +150,7 @@ class HierarchicalWeighting(Weighting):
         of_value = self.by_value * np.maximum(
             schema.n_categories / _MAX_PLAIN_CATEGORIES, 1.0
         )
-        held = np.where(schema.is_coarser, self.intervals, 1.0)
+        held = np.where(evidence.encodings.is_coarser, self.intervals, 1.0)
         of_value = np.where(
             schema.is_interaction, self.by_interaction, held * of_value
         )[owners]
@@ -212,8 +213,12 @@ class HierarchicalWeighting(Weighting):
 
     def direction(self, weights: Floats, evidence: LogProbs) -> Effect:
         """Turn a change of weights into the change of their effect."""
-        level = self.levels(weights, evidence)
-        total = self._shared(level, evidence)[:, None] + level.by_class
+        effect = self.by_encoding(weights, evidence)
+        return replace(effect, table=evidence.encodings.added(effect.table))
+
+    def by_encoding(self, weights: Floats, evidence: LogProbs) -> Effect:
+        """Return the effect with a table by the codes of encodings."""
+        level, total = self.levels(weights, evidence), self.totals(weights, evidence)
         values, entries = evidence.table.values, evidence.basis.entries
         owners, table = evidence.table.owners.view(np.uint64), np.zeros(values.shape)
         weigh_table(owners, total, values, *entries, level.by_value, table)
@@ -229,7 +234,8 @@ class HierarchicalWeighting(Weighting):
             entries, values = evidence.basis.squared_entries, values**power
         by_class = np.zeros((evidence.n_features, evidence.n_classes))
         by_value = np.zeros((len(entries[0]) - 1, evidence.n_classes))
-        owners, table = evidence.table.owners.view(np.uint64), gradient.table
+        owners = evidence.table.owners.view(np.uint64)
+        table = evidence.encodings.collected(gradient.table)
         collect_table(owners, values, *entries, table, by_class, by_value)
         by_class[evidence.gaussian] = gradient.multipliers
         shared = by_class.sum(axis=1)
@@ -240,6 +246,15 @@ class HierarchicalWeighting(Weighting):
 
     def jacobian(self, evidence: LogProbs, rows: Ints) -> csr_array:
         """Return the derivative of some table rows by weights: shape (rows · K, p)."""
+        if not evidence.encodings.is_joint:
+            picked = evidence.encodings.matrix[rows]
+            own = np.unique(picked.indices)
+            parts = kron(picked[:, own], np.eye(evidence.n_classes))
+            return csr_array(parts @ self._jacobian(evidence, own))
+        return self._jacobian(evidence, rows)
+
+    def _jacobian(self, evidence: LogProbs, rows: Ints) -> csr_array:
+        """Return the same for table rows of encodings."""
         k, d = evidence.n_classes, evidence.n_features
         owner = evidence.table.spread(np.arange(d))[rows].astype(np.int64)
         basis = evidence.basis.matrix[rows].tocoo()
@@ -267,17 +282,25 @@ class HierarchicalWeighting(Weighting):
         """Shared weights of all attributes: the overall weight plus the differences."""
         return level.overall[0] * evidence.centers + level.shared
 
-    def fitted(self, weights: Floats, evidence: LogProbs) -> dict[str, Any]:
-        """Name the weights as fitted attributes of a classifier."""
+    def totals(self, weights: Floats, evidence: LogProbs) -> Floats:
+        """Return the weights of evidence, shared ones and those of classes, (d, K)."""
         level = self.levels(weights, evidence)
+        return self._shared(level, evidence)[:, None] + level.by_class
+
+    def fitted(self, weights: Floats, evidence: LogProbs) -> dict[str, Any]:
+        """Name the weights as fitted attributes of a classifier.
+
+        Those of several encodings of a column are added up.
+        """
+        level, of = self.levels(weights, evidence), evidence.encodings
         shared = self._shared(level, evidence)
-        total = shared[:, None] + level.by_class
+        total = of.by_column(shared[:, None] + level.by_class)
         # A slope that all classes share has no effect; it is rounding.
-        shared = np.where(evidence.schema.is_linear, 0.0, shared)
-        by_code = evidence.basis.matrix @ level.by_value
-        ends = zip(evidence.table.offsets[:-1], evidence.table.offsets[1:], strict=True)
+        shared = of.by_column(np.where(evidence.schema.is_linear, 0.0, shared))
+        by_code = of.added(evidence.basis.matrix @ level.by_value)
+        offsets = of.joined.offsets
         # Code 0 has none; densities have no codes.
-        effects = [by_code[low + 1 : high].T for low, high in ends]
+        effects = [by_code[low + 1 : high].T for low, high in pairwise(offsets)]
         return {
             "attribute_weights_": shared,
             "class_attribute_weights_": np.ascontiguousarray(total.T),
@@ -286,15 +309,21 @@ class HierarchicalWeighting(Weighting):
         }
 
 
-def base_shares(model: NBModel, counts: Counts, log_prior: Floats) -> Floats | None:
+def base_shares(
+    weighting: HierarchicalWeighting,
+    weights: Floats,
+    evidence: LogProbs,
+    counts: Counts,
+) -> Floats | None:
     r"""Return shares of columns in the variance of scores over the training rows.
 
-    Shape (V, K), the same for all observed codes of a column. None if there are none,
-    or no base rate.
+    Shape (V, K), the same for all observed codes of a column, whose encodings are added
+    up. None if there are none, or no base rate.
     """
-    if not np.isfinite(log_prior).all():
+    if not np.isfinite(evidence.log_prior).all():
         return None
-    schema = model.schema
+    of, schema = evidence.encodings, evidence.schema
+    values, counts = weighting.by_encoding(weights, evidence).table, of.counts(counts)
     observed = np.ones(schema.n_codes, dtype=bool)
     observed[schema.first_codes] = False
     for j in np.flatnonzero(schema.is_interaction).tolist():
@@ -302,15 +331,16 @@ def base_shares(model: NBModel, counts: Counts, log_prior: Floats) -> Floats | N
         observed[schema.offsets[j] : schema.offsets[j + 1]] = schema.features[
             j
         ].both_known
-    table = FeatureTable(model.table, schema.offsets)
+    table = FeatureTable(values, schema.offsets)
     weight = np.where(observed, counts.by_code.sum(axis=1), 0.0)[:, None]
     weight = weight / np.maximum(table.spread(table.collect(weight)), 1e-300)
-    mean = table.spread(table.collect(weight * model.table))
-    variance = table.collect(weight * (model.table - mean) ** 2)
+    mean = table.spread(table.collect(weight * values))
+    variance = table.collect(weight * (values - mean) ** 2)
     total = variance.sum(axis=0)
     if not (total > 0.0).all():
         return None
-    return np.where(observed[:, None], table.spread(variance / total), 0.0)
+    shares = np.where(observed[:, None], table.spread(variance / total), 0.0)
+    return of.added(shares)
 
 
 def with_base_rate(model: NBModel, shares: Floats | None, log_prior: Floats) -> NBModel:

@@ -83,8 +83,7 @@ def fixed():
     """Return a function: a classifier with strengths that need no choice."""
 
     def make(strength=(1.0, 4.0, 0.7), **settings):
-        views = {"numeric": ("mdl", "gaussian-relative")}
-        return ShrinkageNB(strength=strength, **{**views, **settings})
+        return ShrinkageNB(strength=strength, **{"numeric": "mdl", **settings})
 
     return make
 
@@ -94,8 +93,8 @@ def levels():
     """Return a function: the same model with an overall weight of some strength."""
 
     def make(strength, overall, **settings):
-        views = {"numeric": ("mdl", "gaussian-relative"), "smoothing": "laplace"}
+        own = {"numeric": "mdl", "smoothing": "laplace"}
         weighting = HierarchicalWeighting(*strength, overall=overall)
-        return WeightedNB(weighting=weighting, bounds=None, **{**views, **settings})
+        return WeightedNB(weighting=weighting, bounds=None, **{**own, **settings})
 
     return make

@@ -1,4 +1,4 @@
-"""Explanations of models with views: one column for a reader, however it is seen."""
+"""Explanations of models of fine bins, in which readers see numbers."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 import steelyard as sy
 from steelyard.explain import explain_weights
 from steelyard.explain.page import page_data
-from steelyard.explain.views import typical_numbers
+from steelyard.explain.shared import typical_numbers
 
 DATA = os.environ.get("STEELYARD_DATA")
 
@@ -32,32 +32,15 @@ def fitted(request):
     return sy.ShrinkageNB(strength=(2.5, 10.0, 2.5)).fit(X, y), X
 
 
-def test_contributions_of_columns_and_of_views_add_up_to_the_scores(fitted):
+def test_contributions_of_columns_add_up_to_the_scores(fitted):
     clf, X = fitted
     found = clf.explain_local(X[:30])
     scores = clf.predict_joint_log_proba(X[:30])
     assert found.attributes == list(X.columns)
     assert found.contributions.shape == (30, X.shape[1], len(clf.classes_))
-    assert found.view_names == clf.view_names_.tolist()
-    for parts in (found.contributions, found.view_contributions):
-        total = found.base + parts.sum(axis=1)
-        np.testing.assert_allclose(total, scores, rtol=0, atol=1e-10)
+    total = found.base + found.contributions.sum(axis=1)
+    np.testing.assert_allclose(total, scores, rtol=0, atol=1e-10)
     json.dumps(found.to_dict())
-
-
-def test_evidence_is_by_column_and_by_view_where_asked(fitted):
-    clf, X = fitted
-    found = clf.explain_local(X[:1])
-    whole, split = found.evidence(), found.evidence(views=True)
-    assert {item.attribute for item in whole.items} == set(X.columns)
-    assert {item.attribute for item in split.items} == set(clf.view_names_)
-    assert whole.total == pytest.approx(split.total, abs=1e-10)
-    by_name = {item.attribute: item.amount for item in split.items}
-    columns = clf.encoder_.schema_.columns
-    for item in whole.items:
-        own = list(X.columns).index(item.attribute)
-        views = [n for n, c in zip(clf.view_names_, columns, strict=True) if c == own]
-        assert item.amount == pytest.approx(sum(by_name[n] for n in views), abs=1e-10)
 
 
 def test_a_counterfactual_changes_cells_of_the_table(fitted):
@@ -95,10 +78,7 @@ def test_importance_and_tables_are_by_column(fitted):
     whole, by_rows = clf.explain_global(), clf.explain_global(X)
     assert whole.attributes == list(X.columns)
     assert len(whole.tables) == len(whole.importance) == X.shape[1]
-    assert len(whole.view_tables) == len(clf.view_names_)
-    # Counts tell bins, densities where in a bin: near what the rows themselves give.
-    top = whole.importance.max()
-    np.testing.assert_allclose(whole.importance, by_rows.importance, atol=0.12 * top)
+    np.testing.assert_allclose(whole.importance, by_rows.importance, rtol=1e-9)
     assert all(name in repr(whole) for name in X.columns)
     json.dumps(whole.to_dict())
 
@@ -108,15 +88,15 @@ def test_value_tables_say_what_the_classifier_adds(fitted):
     whole = clf.explain_global()
     number = next(c for c in X.columns if pd.api.types.is_numeric_dtype(X[c]))
     table = whole.table(number)
-    assert table.points is not None and "+" in table.kind
-    rows = pd.concat([X[:1]] * len(table.points), ignore_index=True)
+    assert table.kind == "binned"
+    rows = pd.concat([X[:1]] * len(table.numbers), ignore_index=True)
     rows = rows.astype({number: float})
-    rows[number] = table.points
+    rows[number] = table.numbers
     j = list(X.columns).index(number)
     expected = clf.explain_local(rows).contributions[:, j]
-    np.testing.assert_allclose(table.contributions, expected, atol=1e-10)
-    bins = whole.table(f"{number} (bins 2)")
-    assert bins.kind == "binned"
+    np.testing.assert_allclose(
+        table.contributions[1 : len(expected) + 1], expected, atol=1e-10
+    )
     assert number in repr(table)
 
 
@@ -132,13 +112,13 @@ def test_a_page_has_one_control_for_each_column(fitted):
             assert own["low"] < own["high"]
 
 
-def test_two_bin_views_are_one_table_of_their_common_intervals(mixed):
+def test_united_cut_points_are_one_table(mixed):
     X, y = mixed
     clf = sy.NaiveBayes(numeric=("mdl", "equal-frequency")).fit(X, y)
     table = clf.explain_global().table("length")
-    features = [f for f in clf.encoder_.schema_.features if f.name == "length"]
-    edges = sorted({edge for feature in features for edge in feature.edges})
-    assert list(table.edges) == edges and len(features) == 2
+    (feature,) = (f for f in clf.encoder_.schema_.features if f.name == "length")
+    edges = list(feature.edges)
+    assert list(table.edges) == edges and len(feature.cuts) == 2
     assert table.points is None and len(table.labels) == len(edges) + 2
     found = clf.explain_local(X)
     np.testing.assert_allclose(
@@ -172,12 +152,12 @@ def test_missing_cells_are_named_once(missing, mixed, fixed):
     text = found.values[0][2]
     assert text.startswith("(missing")
     assert ("taken as" in text) == (missing == "impute")
-    assert len(found.evidence(views=True).items) == 6
+    assert len(found.evidence().items) == 4
 
 
 def test_bootstrap_intervals_are_there_too(two, fixed):
     X, y = two
     clf = fixed().fit(X, y)
     found = explain_weights(clf, X, y, n_bootstrap=5, random_state=0)
-    assert found.samples["attribute_weights_"].shape == (5, 6)
+    assert found.samples["attribute_weights_"].shape == (5, 4)
     assert "value_effects_" not in found.samples

@@ -14,7 +14,7 @@ from steelyard.weighting import HierarchicalWeighting
 
 STRENGTH = (1.0, 4.0, 0.7)
 BY_INTERACTION = STRENGTH[2]
-ALL = ("linear", "gaussian-relative", "equal-frequency")
+ALL = {"length": ("mdl", "equal-frequency"), "width": "equal-frequency"}
 
 
 def interaction_problem(X, y, interactions, u=None, **settings):
@@ -101,7 +101,7 @@ def test_the_optimum_with_interactions_is_that_of_plain_lbfgs(
     n_classes, resolutions, make_mixed
 ):
     X, y = make_mixed(120, n_classes)
-    settings = {"numeric": ("linear", "equal-frequency"), "resolutions": resolutions}
+    settings = {"numeric": ("mdl", "equal-frequency"), "resolutions": resolutions}
     names = [("colour", "length"), ("length", "width")]
     clf = ShrinkageNB(strength=STRENGTH, interactions=names, tol=1e-10, **settings).fit(
         X, y

@@ -108,7 +108,7 @@ def test_listed_interactions_are_in_the_model_whatever_they_are_worth():
             interactions=[("c", "d"), (0, "b")], **{**QUICK, "strength": strength}
         ).fit(X, y)
         assert columns_of(clf) == [["c", "d"], ["a", "b"]]
-        assert clf.view_names_.tolist()[-2:] == ["c × d", "a × b"]
+        assert clf.term_names_.tolist()[-2:] == ["c × d", "a × b"]
         least, most = (record["importance"] for record in clf.interactions_)
         assert least < 0.3 * most
         assert all(record["strength"] > 0 for record in clf.interactions_)
@@ -293,7 +293,7 @@ def test_importance_is_the_mean_absolute_evidence_over_rows(n_classes, weighted)
     clf.fit(X, y, sample_weight=u if weighted else None)
     local = clf.explain_local(X)
     for k, record in enumerate(clf.interactions_):
-        added = local.view_contributions[:, len(clf.view_names_) - 2 + k]
+        added = local.contributions[:, len(clf.term_names_) - 2 + k]
         others = (added.sum(axis=1, keepdims=True) - added) / (n_classes - 1)
         evidence = clf.scale_ * np.abs(added - others).mean(axis=1)
         assert_allclose(record["importance"], u @ evidence / u.sum(), rtol=1e-9)
@@ -325,7 +325,7 @@ def test_scores_are_main_effects_plus_the_interactions():
     X, y = either(numeric=True)
     clf = ShrinkageNB(interactions=[("a", "b")], strength=(1.0, 4.0, 1.0)).fit(X, y)
     local = clf.explain_local(X)
-    total = local.base + local.view_contributions.sum(axis=1)
+    total = local.base + local.contributions.sum(axis=1)
     joint = clf.predict_joint_log_proba(X)
     assert_allclose(total[:, 1] - total[:, 0], joint[:, 1] - joint[:, 0], atol=1e-9)
 

@@ -12,12 +12,10 @@ from steelyard.proba.basis import FINEST, bins_of_resolutions
 GIVEN = {"strength": (1.0, 4.0, 0.7)}
 
 
-def binned_views(clf):
-    return [
-        j
-        for j, feature in enumerate(clf.model_.schema.features)
-        if feature.kind == "binned"
-    ]
+def finest_edges(clf):
+    """Return the cut points of equal frequency of each number."""
+    features = [f for f in clf.model_.schema.features if f.kind == "binned"]
+    return [[f.edges[k] for k in f.cuts[-1]] for f in features]
 
 
 def test_one_resolution_is_ten_bins_of_equal_frequency(mixed):
@@ -28,9 +26,7 @@ def test_one_resolution_is_ten_bins_of_equal_frequency(mixed):
         numeric=("mdl", EqualFrequencyDiscretizer(10)),
         **GIVEN,
     ).fit(X, y)
-    # After the view by MDL of each column comes the one of equal frequency.
-    views = binned_views(clf)[1::2]
-    assert [clf.model_.schema.features[j].n_values for j in views] == [10, 10]
+    assert list(map(len, finest_edges(clf))) == [9, 9]
     assert_array_equal(clf.predict_proba(X), plain.predict_proba(X))
 
 
@@ -38,11 +34,10 @@ def test_several_resolutions_are_one_table_over_the_finest_bins(mixed):
     X, y = mixed
     clf = ShrinkageNB(**GIVEN).fit(X, y)
     finest = EqualFrequencyDiscretizer(FINEST)
-    views = binned_views(clf)[1::2]
-    for j, name in zip(views, ("length", "width"), strict=True):
+    for edges, name in zip(finest_edges(clf), ("length", "width"), strict=True):
         column = X[name].to_numpy()
         known = ~np.isnan(column)
-        codes = np.searchsorted(clf.model_.schema.features[j].edges, column[known])
+        codes = np.searchsorted(edges, column[known])
         sizes = np.bincount(codes)
         assert len(sizes) > 20
         assert sizes.max() <= 3 * known.sum() / FINEST + 3
@@ -57,7 +52,9 @@ def test_a_table_row_is_weighted_evidence_plus_effects(
     resolutions, missing, mixed, problem_of
 ):
     X, y = mixed
-    clf = ShrinkageNB(resolutions=resolutions, missing=missing, **GIVEN).fit(X, y)
+    numeric = EqualFrequencyDiscretizer(10) if resolutions == 1 else "equal-frequency"
+    settings = {"resolutions": resolutions, "missing": missing, "numeric": numeric}
+    clf = ShrinkageNB(**settings, **GIVEN).fit(X, y)
     evidence = problem_of(clf, X, y).evidence.table.values
     schema, weights = clf.model_.schema, clf.class_attribute_weights_
     for j in schema.coded:
@@ -84,17 +81,13 @@ def test_an_imputed_number_is_read_like_the_one_it_is_replaced_by(mixed):
     X, y = mixed
     clf = ShrinkageNB(missing="impute", **GIVEN).fit(X, y)
     schema = clf.model_.schema
-    first = schema.labels().index("width")
+    feature = schema.features[schema.labels().index("width")]
     row = X.iloc[:1].copy()
     row["width"] = np.nan
-    filled = [schema.features[j].fill for j in (first, first + 1)]
     known = X["width"].to_numpy()
     known = known[~np.isnan(known)]
-    codes = [
-        np.searchsorted(schema.features[j].edges, known) + 1 for j in (first, first + 1)
-    ]
-    same = known[(codes[0] == filled[0]) & (codes[1] == filled[1])]
-    if same.size:  # the most frequent bins of both views may have no common number
+    same = known[np.searchsorted(feature.edges, known) + 1 == feature.fill]
+    if same.size:  # there may be no number near the mean
         other = row.copy()
         other["width"] = same[0]
         assert_allclose(clf.predict_proba(row), clf.predict_proba(other))
@@ -103,14 +96,13 @@ def test_an_imputed_number_is_read_like_the_one_it_is_replaced_by(mixed):
 
 def test_resolutions_hold_for_the_columns_that_a_mapping_gives_bins(mixed):
     X, y = mixed
-    views = {"length": "equal-frequency", "width": ("gaussian-relative", "mdl")}
-    clf = ShrinkageNB(numeric=views, **GIVEN).fit(X, y)
+    numeric = {"length": "equal-frequency", "width": "mdl"}
+    clf = ShrinkageNB(numeric=numeric, **GIVEN).fit(X, y)
     features = dict(
         zip(clf.model_.schema.labels(), clf.model_.schema.features, strict=True)
     )
     assert features["length"].n_values > 20
-    assert features["width"].kind == "gaussian-relative"
-    assert features["width (bins 1)"].n_values < 20
+    assert features["width"].n_values < 20
 
 
 def test_a_smooth_curve_has_smaller_steps_than_with_ten_bins():
@@ -147,5 +139,5 @@ def test_evidence_is_learned_at_the_numbers_of_bins(mixed, problem_of):
     problem = problem_of(clf, X, y)
     numbers = problem.evidence.basis.n_bins
     assert numbers == bins_of_resolutions(3) == (4, 9, 20)
-    groups = [g.max() for j, g in problem.evidence.basis.views if j == 1]
+    groups = [g.max() for j, g in problem.evidence.basis.groupings if j == 1]
     assert groups == [4, 9, 20]

@@ -1,4 +1,4 @@
-"""Models with views in files, and files that say what cannot be."""
+"""Models of several encodings in files, and files that say what cannot be."""
 
 import copy
 import json
@@ -13,28 +13,26 @@ from steelyard.persistence.content import content_of, estimator_from
 from steelyard.persistence.reader import InvalidContentError
 from steelyard.weighting import HierarchicalWeighting
 
-VIEWS = ("mdl", "gaussian-relative")
+BOTH = ("mdl", "equal-frequency")
 CASES = {
     "automatic": sy.ShrinkageNB(),
-    "given": sy.ShrinkageNB(strength=(1.0, 4.0, 0.5), intercept=2, numeric=VIEWS),
-    "trends": sy.WeightedNB(
-        weighting="class-attribute", numeric=("gaussian", "linear"), lam=1.0
-    ),
+    "given": sy.ShrinkageNB(strength=(1.0, 4.0, 0.5), intercept=2, numeric=BOTH),
+    "trends": sy.WeightedNB(weighting="class-attribute", numeric="linear", lam=1.0),
     "grid": sy.ShrinkageNB(grid=[(1.0, 4.0, 0.5), (2, 8, 1)], cv=3, random_state=7),
     "folds": sy.ShrinkageNB(cv=[(np.arange(80), np.arange(80, 160))]),
     "instances": sy.ShrinkageNB(instances="discriminative"),
-    "missing": sy.ShrinkageNB(missing="value", numeric={"width": VIEWS}),
+    "missing": sy.ShrinkageNB(missing="value", numeric={"width": BOTH}),
     "discretizer": sy.ShrinkageNB(
-        numeric=(sy.EqualFrequencyDiscretizer(4), "mdl", "gaussian", "gaussian-weka")
+        numeric=(sy.EqualFrequencyDiscretizer(4), "mdl", "equal-width")
     ),
-    "weighted": sy.WeightedNB(numeric=VIEWS),
+    "weighted": sy.WeightedNB(numeric=BOTH),
     "hierarchy": sy.WeightedNB(
-        weighting=HierarchicalWeighting(overall=np.inf), bounds=None, numeric=VIEWS
+        weighting=HierarchicalWeighting(overall=np.inf), bounds=None, numeric=BOTH
     ),
     "pairs": sy.WeightedNB(
-        weighting="hierarchy", bounds=None, numeric=VIEWS, multiclass="one-vs-one"
+        weighting="hierarchy", bounds=None, numeric=BOTH, multiclass="one-vs-one"
     ),
-    "plain": sy.NaiveBayes(numeric=VIEWS),
+    "plain": sy.NaiveBayes(numeric=BOTH),
 }
 
 
@@ -71,13 +69,13 @@ def test_settings_come_back_as_they_were(mixed, tmp_path):
     clf.save(tmp_path / "model.json")
     back = sy.load(tmp_path / "model.json")
     assert back.get_params(deep=False) == clf.get_params(deep=False)
-    assert back.numeric == VIEWS
+    assert back.numeric == BOTH
     assert isinstance(back.strength, tuple)
 
 
 @pytest.fixture(scope="module")
 def content(mixed):
-    clf = sy.ShrinkageNB(numeric=VIEWS).fit(*mixed)
+    clf = sy.ShrinkageNB(numeric=BOTH).fit(*mixed)
     return json.loads(json.dumps(content_of(clf)))
 
 
@@ -99,21 +97,24 @@ FIRST = ("features", 1)
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        ((*FIRST, "column"), KeyError),
-        ((*FIRST, "column"), None),
-        ((*FIRST, "column"), -1),
-        ((*FIRST, "column"), 1.0),
-        ((*FIRST, "column"), True),
-        ((*FIRST, "column"), "1"),
-        ((*FIRST, "column"), 7),
-        ((*FIRST, "column"), 10**30),
-        ((*FIRST, "column"), 0),
-        ((*FIRST, "name"), "other"),
+        ((*FIRST, "cuts"), KeyError),
+        ((*FIRST, "cuts"), None),
+        ((*FIRST, "cuts"), [0, 1]),
+        ((*FIRST, "cuts"), [[0], [1]]),
+        ((*FIRST, "cuts", 0), 0),
+        ((*FIRST, "cuts", 0), [-1]),
+        ((*FIRST, "cuts", 0), [1.0]),
+        ((*FIRST, "cuts", 0), [True]),
+        ((*FIRST, "cuts", 0), [1, 0]),
+        ((*FIRST, "cuts", 0), [1, 1]),
+        ((*FIRST, "cuts", 0), [10**30]),
+        ((*FIRST, "cuts", 1), []),
+        ((*FIRST, "kind"), "categorical"),
+        (("features", 0, "cuts"), [[], []]),
         ((*FIRST, "name"), None),
         (("features", 2, "kind"), "gaussian-absolute"),
         (("features", 2, "step"), 0.5),
         (("features", 2, "edges"), [0.0]),
-        (("features", 0, "column"), 3),
         (("settings", "strength"), [1.0, 2.0]),
         (("settings", "strength"), "weak"),
         (("settings", "strength"), [1.0, 2.0, 0.0]),
@@ -135,14 +136,14 @@ FIRST = ("features", 1)
         (("fitted", "scale_"), 0.0),
         (("fitted", "scale_"), [1.0]),
         (("fitted", "strength_path_"), [{"columns": ["a"], "rows": [[1, 2]]}]),
-        (("fitted", "view_names_"), ["colour"]),
-        (("fitted", "view_names_"), [1, 2, 3, 4, 5, 6]),
+        (("fitted", "term_names_"), ["colour"]),
+        (("fitted", "term_names_"), [1, 2, 3, 4]),
         (("fitted", "value_effects_"), []),
         (("fitted", "value_effects_", 2), [[0.0], [0.0], [0.0]]),
         (("fitted", "value_effects_", 0), [[], [], []]),
         (("fitted", "intercept_"), [0.0]),
         (("fitted", "intercept_"), [0.0, 0.0, 1e60]),
-        (("fitted", "attribute_weights_"), [1.0, 1.0, 1.0, 1.0]),
+        (("fitted", "attribute_weights_"), [1.0, 1.0, 1.0]),
         (("model", "gaussian", "depth"), [20.0, 20.0]),
     ],
 )

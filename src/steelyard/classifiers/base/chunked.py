@@ -231,7 +231,7 @@ class TakesChunks(StandardNB):
 
     def _begin(self, recipe: Recipe, training: TrainingSet) -> None:
         """Learn from a first chunk."""
-        recipe.check_views(training, self)
+        recipe.check_slopes(training, self)
         self._learn_from(recipe, training)
 
     def _classes_so_far(self, present: NDArray[Any], classes: Any) -> NDArray[Any]:
@@ -343,7 +343,7 @@ class KeepsRows(TakesChunks):
         return state
 
     def _begin(self, recipe: Recipe, training: TrainingSet) -> None:
-        recipe.check_views(training, self)
+        recipe.check_slopes(training, self)
         self._learn_from(recipe, training, keeps_rows=True)
 
     def _next(self, recipe: Recipe, table: Table, *more: Any) -> TrainingSet:

@@ -47,12 +47,11 @@ const changes = (() => {
   }
 
   function numbersOf(own, steps) {
-    const { grids, joint } = own.tries;
-    let tried = grids.flatMap(([low, high, step]) => Array.from({ length: 61 }, (_, k) => {
+    const [low, high, step] = own.tries.grid || [];
+    const tried = !own.tries.grid ? typical(own.cuts) : Array.from({ length: 61 }, (_, k) => {
       const x = k === 60 ? high : low + k * ((high - low) / 60);
       return step ? scoring.roundEven(x / step) * step : x;
-    }));
-    if (joint) tried = [...tried.map(shortened), ...typical(own.cuts)];
+    });
     return steps ? unique([...within(steps, tried, steps.digits), steps.low, steps.high]) : unique(tried);
   }
 

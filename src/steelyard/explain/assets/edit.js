@@ -20,11 +20,15 @@ const editing = (() => {
 
   // Whether a column lost the shape that constraints give it, as `edited` sees it.
   function isBroken(j) {
-    const [kind, target] = steps[j].must, sign = ["decreasing", "concave", "valley"].includes(kind) ? -1 : 1, rows = curveOf(j), { edges } = steps[j];
+    const [kind, target] = steps[j].must, sign = ["decreasing", "concave", "valley"].includes(kind) ? -1 : 1, rows = curveOf(j);
     const odds = rows.map((row) => row.filter((_, d) => d !== target).map((x) => sign * (row[target] - x)));
-    const heights = odds.slice(1).map((row, k) => row.map((x, d) => x - odds[k][d]));
+    let heights = odds.slice(1).map((row, k) => row.map((x, d) => x - odds[k][d]));
     const goesUp = (k) => heights[k].every((x) => x >= -1e-9), goesDown = (k) => heights[k].every((x) => x <= 1e-9);
     if (kind === "convex" || kind === "concave") {
+      // Bends are at the finest cut points; others have no step.
+      const { fine } = steps[j], edges = fine.filter((k) => k < steps[j].edges.length).map((k) => steps[j].edges[k]);
+      if (heights.some((row, k) => !fine.includes(k) && row.some((x) => Math.abs(x) > 1e-9))) return true;
+      heights = fine.map((k) => heights[k]);
       const ends = edges.length > 1 ? [2 * edges[0] - edges[1], ...edges, 2 * edges.at(-1) - edges.at(-2)] : [];
       const gaps = heights.map((_, k) => (ends.length ? (ends[k + 2] - ends[k]) / 2 : 1));
       return heights.slice(1).some((row, k) => row.some((x, d) => x - (heights[k][d] / gaps[k]) * gaps[k + 1] < -1e-9));

@@ -355,21 +355,17 @@ def _appended(column: TableColumn, more: TableColumn) -> TableColumn:
 # ------------------------------------------------------------------------------ counts
 
 
-def _views(schema: TableSchema) -> dict[tuple[Any, int], int]:
-    """Return the position of each attribute by its column and its number there."""
-    names, seen, views = schema.names, dict[Any, int](), {}
-    for j, feature in enumerate(schema.without_interactions.features):
-        column = schema.columns[j] if names is None else feature.name
-        seen[column] = seen.get(column, -1) + 1
-        views[column, seen[column]] = j
-    return views
+def _places_by_name(schema: TableSchema) -> dict[Any, int]:
+    """Return the position of each column by its name, or by itself without names."""
+    names: Sequence[Any] = schema.names or range(schema.n_columns)
+    return {name: j for j, name in enumerate(names)}
 
 
 def _with_values_of(schema: TableSchema, before: TableSchema) -> TableSchema:
     """Return a schema with the categories of an earlier one, which rows may lack."""
-    features, views = list(schema.features), _views(schema)
-    for view, i in _views(before).items():
-        j, old = views.get(view), before.features[i]
+    features, places = list(schema.features), _places_by_name(schema)
+    for name, i in _places_by_name(before).items():
+        j, old = places.get(name), before.features[i]
         if j is None or old.kind != "categorical" or old.left_out:
             continue
         new = features[j]
@@ -398,10 +394,10 @@ def _counts_of_all(sample: Counts, before: Counts) -> Counts:
     by_code, moments = counts.by_code, counts.moments
     # A class that the sample lacks has rows, of which nothing else is known.
     by_code[schema.first_codes] += np.where(is_there, 0.0, before.by_class)
-    views = _views(schema)
+    columns = _places_by_name(schema)
     numbers, earlier = schema.gaussian.tolist(), before.schema.gaussian.tolist()
-    for view, i in _views(before.schema).items():
-        j, old = views.get(view), before.schema.features[i]
+    for name, i in _places_by_name(before.schema).items():
+        j, old = columns.get(name), before.schema.features[i]
         if j is None or not _is_grown_from(schema.features[j], old):
             continue
         if not old.is_coded:
@@ -410,10 +406,7 @@ def _counts_of_all(sample: Counts, before: Counts) -> Counts:
             moments.mean[g] = before.moments.mean[h]
             moments.squares[g] = before.moments.squares[h]
             continue
-        both = (
-            TableSchema((replace(feature, column=None),))
-            for feature in (old, schema.features[j])
-        )
+        both = (TableSchema((own,)) for own in (old, schema.features[j]))
         part = by_code[slice(*schema.offsets[j : j + 2])]
         part[:] = 0.0
         known = before.by_code[slice(*before.schema.offsets[i : i + 2])]
@@ -429,7 +422,7 @@ def _is_grown_from(new: FeatureSchema, old: FeatureSchema) -> bool:
         return False
     if new.kind == "categorical":
         return {*old.values} <= {*new.values}
-    return new.edges == old.edges and new.step == old.step
+    return (new.edges, new.cuts, new.step) == (old.edges, old.cuts, old.step)
 
 
 def _fill(feature: FeatureSchema) -> Any:

@@ -336,12 +336,13 @@ def _with_numbers(training: TrainingSet) -> TrainingSet:
 
 
 def _inexact_columns(training: TrainingSet) -> list[int]:
-    """Numeric columns, except if each has an attribute that keeps its numbers."""
-    views = list(zip(training.schema.columns, training.schema.features, strict=True))
-    nominal = ("categorical", "interaction")
-    numeric = {column for column, view in views if view.kind not in nominal}
-    exact = {c for c, view in views if view.kind in _EXACT_KINDS and view.fill is None}
-    return [] if numeric <= exact else sorted(numeric)
+    """Numeric columns, except if the codes of each keep its numbers."""
+    nominal, features = ("categorical", "interaction"), training.schema.features
+    numeric = [j for j, own in enumerate(features) if own.kind not in nominal]
+    are_exact = (
+        features[j].kind in _EXACT_KINDS and features[j].fill is None for j in numeric
+    )
+    return [] if all(are_exact) else numeric
 
 
 def _needs_columns(training: TrainingSet) -> bool:

@@ -24,6 +24,7 @@ from steelyard.fitting.shapes import resolve_shapes
 from steelyard.kernels.pairs import score_interactions
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
+from steelyard.proba.encodings import finest_codes
 from steelyard.solvers.lbfgs import RoughLBFGS
 from steelyard.table.schema import Side, TableSchema, feature_labels
 from steelyard.table.summary.column_rules import column_positions
@@ -45,13 +46,10 @@ _MAX_COLUMNS = 300
 ColumnPair = tuple[int, int]
 
 
-def coded_views(schema: TableSchema) -> dict[int, int]:
-    """Map each column to its coded attribute, the last if it has several."""
-    return {
-        schema.columns[j]: j
-        for j in schema.without_interactions.coded.tolist()
-        if schema.features[j].n_values > 1
-    }
+def coded_columns(schema: TableSchema) -> list[int]:
+    """Return the columns of at least two categories or bins."""
+    coded = schema.without_interactions.coded.tolist()
+    return [j for j in coded if schema.features[j].n_values > 1]
 
 
 def asked_interactions(setting: Any, schema: TableSchema) -> tuple[Any, set[int]]:
@@ -71,10 +69,10 @@ def asked_interactions(setting: Any, schema: TableSchema) -> tuple[Any, set[int]
 def listed_interactions(interactions: Any, schema: TableSchema) -> list[ColumnPair]:
     """Resolve interactions by name or position, each of them once."""
     flat = [column for interaction in interactions for column in interaction]
-    names, views = schema.names, coded_views(schema)
+    names, coded = schema.names, coded_columns(schema)
     positions = list(column_positions(flat, schema.n_columns, names, "interactions"))
     for named, column in zip(flat, positions, strict=True):
-        if column not in views:
+        if column not in coded:
             raise ParameterError(
                 f"`interactions` names column {named!r}, which has fewer than two "
                 "categories or bins. Leave it out, or give it bins in `numeric`."
@@ -108,7 +106,7 @@ def interaction_records(
         added = model.table[part] - share @ model.table[part]
         against = (k * added - added.sum(axis=1, keepdims=True)) / (k - 1)
         amount = model.link_scale * np.abs(against).mean(axis=1)
-        joined = [schema.columns[side.feature] for side in schema.features[j].sides]
+        joined = [side.feature for side in schema.features[j].sides]
         records.append(
             {
                 "columns": feature_labels(schema, joined),
@@ -123,23 +121,23 @@ def sides(
     training: TrainingSet, interactions: list[ColumnPair]
 ) -> list[tuple[Side, Side]]:
     """Group both sides: numbers by about equal weight, rare categories as one."""
-    views = coded_views(training.schema)
     by_code = training.given_counts.by_code.sum(axis=1)
     n_groups = _n_groups(training)
     cached: dict[int, Side] = {}
 
     def side(column: int) -> Side:
         if column not in cached:
-            j = views[column]
-            part = slice(training.schema.offsets[j], training.schema.offsets[j + 1])
-            feature, weight = training.schema.features[j], by_code[part][1:]
-            merge = _frequent_groups
+            part = slice(*training.schema.offsets[column : column + 2])
+            feature, weight = training.schema.features[column], by_code[part][1:]
             if feature.kind == "binned":
-                merge, weight = _even_groups, weight[: len(feature.edges) + 1]
-            groups = merge(weight, n_groups).tolist()
+                bins = finest_codes(feature)[1 : len(feature.edges) + 2] - 1
+                of_bins: Any = np.bincount(bins, weight[: len(bins)])
+                groups = _even_groups(of_bins, n_groups)[bins].tolist()
+            else:
+                groups = _frequent_groups(weight, n_groups).tolist()
             # Missing cells that have a code are merged with no bin.
             last = [max(groups) + 1] * (feature.n_values - len(groups))
-            cached[column] = Side(j, (0, *groups, *last))
+            cached[column] = Side(column, (0, *groups, *last))
         return cached[column]
 
     return [(side(a), side(b)) for a, b in interactions]
@@ -151,13 +149,9 @@ def joined(training: TrainingSet, interactions: list[ColumnPair]) -> TrainingSet
     If cut points are learned in each fold, a column may have none there; its
     interactions are left out.
     """
-    views = coded_views(training.schema)
-    interactions = [(a, b) for a, b in interactions if a in views and b in views]
-    return (
-        training.with_interactions(sides(training, interactions))
-        if interactions
-        else training
-    )
+    coded = {*coded_columns(training.schema)}
+    kept = [(a, b) for a, b in interactions if a in coded and b in coded]
+    return training.with_interactions(sides(training, kept)) if kept else training
 
 
 def _n_groups(training: TrainingSet) -> int:
@@ -266,7 +260,7 @@ def _coarse_codes(
     training: TrainingSet, residual: Floats, excluded: Collection[int]
 ) -> tuple[NDArray[np.uint8], Ints, list[int]]:
     """Return coarse codes of columns (d, n), their number of codes, and the columns."""
-    columns = sorted(coded_views(training.schema).keys() - set(excluded))
+    columns = sorted({*coded_columns(training.schema)} - set(excluded))
     both = sides(training, [(column, column) for column in columns])
     joined = {column: side for column, (side, _) in zip(columns, both, strict=True)}
     codes = np.empty((len(columns), training.n_rows), dtype=np.uint8)

@@ -216,7 +216,7 @@ class _StrengthSearch:
         if judged[0] is _best(judged):
             judged = self._walk(self._fits, grid[:first][::-1], judged)
         steps = [_best(judged)]
-        if self._held.training.schema.is_coarser.any():
+        if any(own.cuts for own in self._held.training.schema.features):
             without = replace(steps[0][0], intervals=_STEP_FACTOR)
             steps = self._walk(self._fits, (without,), steps)
         self._best = _best(steps)

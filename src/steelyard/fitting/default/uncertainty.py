@@ -101,7 +101,8 @@ def uncertainty_of(
     parts = [_Classes(rows, own) for own in np.array_split(columns, n_parts)]
     found = [own.variances(scale) for own in parts]
     by_code, of_means = (_rounded(np.hstack(own)) for own in zip(*found, strict=True))
-    return Uncertainty(base[columns], by_code, of_means)
+    of = evidence.encodings
+    return Uncertainty(base[columns], of.added(by_code), of.by_column(of_means))
 
 
 def _rounded(values: Floats) -> Floats:
@@ -202,7 +203,7 @@ class _Classes:
             of_rows = ratio * (rows.cells @ known)
         unlearned = assumed / np.where(prior > 0.0, prior, np.inf)
         alone = self._noise_of_evidence(unlearned) + self._within_bins(unlearned)
-        shares = rows.problem.counts.by_code.sum(axis=1) / rows.problem.counts.total
+        shares = rows.counts.by_code.sum(axis=1) / rows.counts.total
         of_means *= ratio
         of_means += rows.evidence.table.collect(shares[:, None] ** 2 * alone)
         of_codes, factor = ratio * known + alone, max(scale, 1.0) ** 2
@@ -215,7 +216,7 @@ class _Classes:
         Then prior variances, and those of mean sizes: the mean absolute contribution of
         an attribute is linear in it, while no sign changes.
         """
-        rows, counts = self._rows, self._rows.problem.counts
+        rows, counts = self._rows, self._rows.counts
         known, assumed, prior, beyond = np.zeros((4, *self._curvature.shape))
         self._beyond_mean = beyond
         of_means = np.zeros((len(rows.evidence.schema), len(self._classes)))
@@ -313,7 +314,7 @@ class _Classes:
         far as smoothing allows.
         """
         rows, evidence = self._rows, self._rows.evidence
-        schema, table, counts = evidence.schema, evidence.table, rows.problem.counts
+        schema, table, counts = evidence.schema, evidence.table, rows.counts
         starts = _merged_codes(schema)
         sizes = np.diff(np.append(starts, schema.n_codes))
         merged = np.add.reduceat(counts.by_code, starts, axis=0)
@@ -336,7 +337,7 @@ class _Classes:
     def _within_bins(self, unlearned: Floats) -> Floats:
         """Return variances of single steps, and of slopes within bins and cells."""
         rows, basis = self._rows, self._rows.evidence.basis
-        counts = rows.problem.counts.by_code.sum(axis=1)
+        counts = rows.counts.by_code.sum(axis=1)
         left_out = _LEFT_OUT * min(1.0, _FEW_ROWS / rows.total) * self._spread
         out = np.zeros(self._curvature.shape)
         for column in rows.columns:
@@ -414,10 +415,11 @@ class CentredRows:
         evidence, schema = self.evidence, self.evidence.schema
         strength = np.maximum(weighting.strengths(evidence)[0], _MIN_STRENGTH)
         self.strength = weighting.levels(strength, evidence)
-        self.effect = weighting.apply(weights, evidence).table
+        self.effect = weighting.by_encoding(weights, evidence).table
         self.level = weighting.levels(weights, evidence)
-        named = weighting.fitted(weights, evidence)
-        self.weight_of_evidence: Floats = named["class_attribute_weights_"]
+        self.weight_of_evidence = weighting.totals(weights, evidence).T
+        self.counts = evidence.encodings.counts(problem.counts)
+        """Counts by the codes of encodings, as all tables here."""
         self.n_codes, owners = schema.n_codes, evidence.basis.owners
         first = np.searchsorted(owners, np.arange(len(schema) + 1))
         self.ends = np.stack([first[:-1], first[1:]], axis=1)
@@ -445,7 +447,7 @@ class CentredRows:
         sums = self.cells.T @ of_rows
         if self.is_all:
             return sums
-        counts = self.problem.counts.by_code.sum(axis=1)
+        counts = self.counts.by_code.sum(axis=1)
         row, mean = self.weights.mean(), of_rows.sum(axis=0) / self.weights.sum()
         seen = self.cells.T @ self.weights
         return (counts / (seen + row))[:, None] * (sums + row * mean)
@@ -463,11 +465,11 @@ class CentredRows:
     @cached_property
     def columns(self) -> list[CentredColumn]:
         """All columns and interactions, each with its coarser bins."""
-        schema, coarser = self.evidence.schema, defaultdict(list)
-        for j in np.flatnonzero(schema.is_coarser).tolist():
-            coarser[schema.columns[j]].append(j)
-        own = np.flatnonzero(~schema.is_coarser).tolist()
-        return [CentredColumn(self, j, coarser[schema.columns[j]]) for j in own]
+        of, coarser = self.evidence.encodings, defaultdict(list)
+        for j in np.flatnonzero(of.is_coarser).tolist():
+            coarser[of.columns[j]].append(j)
+        own = np.flatnonzero(~of.is_coarser).tolist()
+        return [CentredColumn(self, j, coarser[of.columns[j]]) for j in own]
 
     @cached_property
     def n_coupled(self) -> int:

@@ -6,6 +6,7 @@ They hold in memory and for chunks, which answer the same questions.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -104,7 +105,7 @@ class EncoderSettings(Protocol):
 def treatments(
     settings: EncoderSettings, columns: Sequence[Described], names: list[str] | None
 ) -> list[tuple[Treatment, ...]]:
-    """Decide how every column is treated; each treatment is a view of it."""
+    """Decide how every column is treated; several discretizers cut it together."""
     numeric = settings.numeric
     categorical = _categorical_positions(settings.categorical_features, columns, names)
     by_column = numeric_treatments(numeric, len(columns), names)
@@ -120,7 +121,7 @@ def treatments(
     for position in categorical:
         by_column[position] = _CATEGORIES
     ids = list(enumerate(names or [None] * len(columns)))
-    used = {id(treatment): treatment for views in by_column for treatment in views}
+    used = {id(own): own for of_column in by_column for own in of_column}
     for treatment in used.values():
         if isinstance(treatment, Discretizer):
             treatment.check_parameters()
@@ -133,18 +134,26 @@ def numeric_treatments(
 ) -> list[tuple[Treatment, ...]]:
     """Say how every column would be treated as a numeric one."""
     if not isinstance(numeric, Mapping):
-        return [_views(numeric)] * n_columns
-    by_column = [_views(_DEFAULT)] * n_columns
+        return [_treatments(numeric)] * n_columns
+    by_column = [_treatments(_DEFAULT)] * n_columns
     positions = column_positions(numeric, n_columns, names, "numeric")
     for position, setting in zip(positions, numeric.values(), strict=True):
-        by_column[position] = _views(setting)
+        by_column[position] = _treatments(setting)
     return by_column
 
 
-def _views(setting: Any) -> tuple[Treatment, ...]:
-    """Several treatments of one column are several views of it."""
+def _treatments(setting: Any) -> tuple[Treatment, ...]:
+    """Return the treatment of a column, or the discretizers that cut it together."""
     several = isinstance(setting, (list, tuple)) and setting
-    return tuple(map(_treatment, setting if several else (setting,)))
+    found = tuple(map(_treatment, setting if several else (setting,)))
+    uncut = [own.kind for own in found if isinstance(own, Uncut)]
+    if uncut and len(found) > 1:
+        raise ParameterError(
+            f"The 'numeric' parameter joins {uncut[0]!r} with other treatments, and it "
+            "has no cut points. Use it alone, or join discretizers such as ('mdl', "
+            "'equal-frequency')."
+        )
+    return found
 
 
 def _treatment(setting: Any) -> Treatment:
@@ -155,8 +164,7 @@ def _treatment(setting: Any) -> Treatment:
     allowed = ", ".join(map(repr, _NUMERIC))
     raise ParameterError(
         f"The 'numeric' parameter must be one of {allowed}, a discretizer, a tuple of "
-        f"these for several views, or a mapping from columns to these. Got "
-        f"{setting!r} instead."
+        f"discretizers, or a mapping from columns to these. Got {setting!r} instead."
     )
 
 
@@ -234,9 +242,7 @@ class LearnedColumn(NamedTuple):
     """What is decided about a column."""
 
     label: str
-    features: list[FeatureSchema]
-    """An attribute for each view of it."""
-
+    feature: FeatureSchema
     range: NumberRange | None
     suspect: str | None
     """What makes the column look like an identifier."""
@@ -244,18 +250,18 @@ class LearnedColumn(NamedTuple):
     @property
     def is_left_out(self) -> bool:
         """Whether the column has no say."""
-        return self.features[0].left_out
+        return self.feature.left_out
 
 
 def learned_column(
     column: ColumnSummary,
-    views: Sequence[Treatment],
+    treatments: Sequence[Treatment],
     settings: EncoderSettings,
     n_rows: int,
     left_out: Collection[int] | None = None,
     with_range: bool = True,
 ) -> LearnedColumn:
-    """Decide on the schema of a column of so many rows, under each treatment.
+    """Decide on the schema of a column of ``n_rows`` rows.
 
     Where it is known which columns are left out, identifiers are not looked for, and
     the range of the numbers need not be found.
@@ -267,14 +273,15 @@ def learned_column(
         suspect and not settings.keep_identifiers
     ):
         nothing = FeatureSchema(column.name, "categorical", "nothing", left_out=True)
-        return LearnedColumn(column.label, [nothing], None, suspect)
-    features = [_feature(column, view, settings) for view in views]
-    return LearnedColumn(column.label, features, where, suspect)
+        return LearnedColumn(column.label, nothing, None, suspect)
+    feature = _feature(column, treatments, settings)
+    return LearnedColumn(column.label, feature, where, suspect)
 
 
 def _feature(
-    column: ColumnSummary, treatment: Treatment, settings: EncoderSettings
+    column: ColumnSummary, treatments: Sequence[Treatment], settings: EncoderSettings
 ) -> FeatureSchema:
+    treatment = treatments[0]
     if treatment.kind == "categorical":
         return _category(column, settings)
     feature = FeatureSchema(column.name, treatment.kind, column.cells)
@@ -285,13 +292,15 @@ def _feature(
         return replace(feature, step=_ONLY_STEP) if is_grid else feature
     fill = column.mean() if settings.missing == "impute" else None
     if isinstance(treatment, Discretizer):
-        edges = column.edges(treatment, fill)
-        return replace(
-            feature,
-            edges=tuple(edges.tolist()),
-            missing_is_value=settings.missing == "value" and column.some_missing,
-            fill=None if fill is None else 1 + int(np.searchsorted(edges, fill)),
+        found = (
+            column.edges(own, fill)
+            for own in treatments
+            if isinstance(own, Discretizer)
         )
+        feature = feature.cut_at([edges.tolist() for edges in found])
+        place = None if fill is None else 1 + bisect_left(feature.edges, fill)
+        has_code = settings.missing == "value" and column.some_missing
+        return replace(feature, missing_is_value=has_code, fill=place)
     if treatment.kind == "gaussian-weka":
         return replace(feature, fill=fill, step=_grid_step(column.distinct(fill)))
     return feature if fill is None else replace(feature, fill=fill)

@@ -193,12 +193,12 @@ class TableSummary:
         ``counts=True``: what a second reading would count is often known already.
         """
         parts = []
-        for j, feature in zip(schema.columns, schema.features, strict=True):
-            mass = self.columns[j].by_code(feature)
+        for column, feature in zip(self.columns, schema.features, strict=True):
+            mass = column.by_code(feature)
             if mass is None:
                 return None
             # A missing cell may be filled in with the code of a value.
-            mass[feature.missing_code] += self.columns[j].missing
+            mass[feature.missing_code] += column.missing
             parts.append(mass)
         return np.concatenate(parts)
 
@@ -223,10 +223,11 @@ class TableSummary:
         def spans_of(j: int) -> Spans:
             column = self.columns[j].weighed(self.by_class, factors)
             how = by_column[j], self.encoder, self.n_rows, None
-            features = learned_column(column, *how).features
+            feature = learned_column(column, *how).feature
+            cuts = feature.cuts or [range(len(feature.edges))]
             edges: dict[bool, list[float]] = {False: [], True: []}
-            for feature, treatment in zip(features, by_column[j], strict=False):
-                edges[bool(treatment.supervised)] += feature.edges
+            for own, treatment in zip(cuts, by_column[j], strict=False):
+                edges[bool(treatment.supervised)] += [feature.edges[k] for k in own]
             return coarse[j].to_read_again(edges[False], edges[True])
 
         spans = dict(zip(coarse, run(spans_of, coarse, self._n_threads), strict=True))
@@ -253,9 +254,9 @@ class TableSummary:
     def _coarse_columns(self) -> dict[int, NumberCells]:
         """Columns that are cut by cells of more than one number, and those cells."""
         coarse = {}
-        for j, views in enumerate(self._treatments()):
+        for j, of_column in enumerate(self._treatments()):
             numbers = self.columns[j].numbers
-            if numbers is not None and any(map(_reads_numbers, views)):
+            if numbers is not None and any(map(_reads_numbers, of_column)):
                 cells = numbers.by_value()
                 if cells is not None and not cells.is_exact:
                     coarse[j] = cells
@@ -310,9 +311,9 @@ class TableSummary:
     def _new_columns(self, table: Table) -> Iterator[ChunkedColumn]:
         encoder, names = self.encoder, table.names
         by_column = numeric_treatments(encoder.numeric, table.n_columns, names)
-        for j, views in enumerate(by_column):
+        for j, of_column in enumerate(by_column):
             needs = Needs(
-                cells=any(map(_reads_numbers, views)),
+                cells=any(map(_reads_numbers, of_column)),
                 weights=self._counts or encoder.missing == "impute",
                 declared=encoder.cardinality == "declared",
             )

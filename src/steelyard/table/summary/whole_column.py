@@ -341,11 +341,12 @@ class WholeColumn(ColumnCells):
         self,
         feature: FeatureSchema,
         missing: str,
-        edges: Callable[[], tuple[float, ...]],
+        edges: Callable[[], Sequence[Sequence[float]]],
     ) -> FeatureSchema:
         """Return the schema of an attribute with the values of these rows taken in.
 
-        ``edges`` gives the cut points of a binned column that was empty so far.
+        ``edges`` gives the cut points of a binned column that was empty so far, by each
+        discretizer.
         """
         if feature.left_out:
             return feature
@@ -360,12 +361,11 @@ class WholeColumn(ColumnCells):
                 )
             feature = replace(feature, kind="categorical")
         if feature.cells == "nothing" and self.cells != "nothing":
-            cuts = edges() if feature.kind == "binned" else ()
+            if feature.kind == "binned":
+                feature = feature.cut_at(edges())
             # All cells so far were missing: from now on that is a value among others.
             as_value = missing == "value" and feature.is_coded
-            feature = replace(
-                feature, cells=self.cells, edges=cuts, missing_is_value=as_value
-            )
+            feature = replace(feature, cells=self.cells, missing_is_value=as_value)
         self.is_category = feature.kind == "categorical"
         if missing == "value" and feature.is_coded and not feature.missing_is_value:
             # Of an empty column it is not known yet what missing cells are beside.

@@ -1,20 +1,18 @@
-"""Columns that are seen in several ways."""
+"""Kinds of numeric columns: bins by one or two discretizers, densities, slopes."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from steelyard import NaiveBayes, ShrinkageNB, TableEncoder, WeightedNB
+from steelyard import NaiveBayes, ShrinkageNB, WeightedNB
 from steelyard.exceptions import ParameterError
-
-VIEWS = ("mdl", "gaussian-relative")
 
 
 @pytest.mark.parametrize(
-    "numeric", [VIEWS, ("mdl", "equal-frequency"), ["gaussian"], ("mdl", "linear")]
+    "numeric", [("mdl", "equal-frequency"), ["gaussian"], "gaussian-relative", "linear"]
 )
-def test_numpy_pandas_and_polars_have_the_same_views(numeric, mixed):
+def test_numpy_pandas_and_polars_are_cut_alike(numeric, mixed):
     polars = pytest.importorskip("polars")
     X, y = mixed
     X = X[["length", "width"]]
@@ -26,57 +24,10 @@ def test_numpy_pandas_and_polars_have_the_same_views(numeric, mixed):
         mine, other = clf.model_.schema.features, first.model_.schema.features
         assert [f.edges for f in mine] == [f.edges for f in other]
         assert [f.kind for f in mine] == [f.kind for f in other]
+        assert [f.cuts for f in mine] == [f.cuts for f in other]
         np.testing.assert_array_equal(
             clf.predict_proba(tables[name]), first.predict_proba(tables["numpy"])
         )
-
-
-def test_labels_name_columns_and_their_further_views(mixed):
-    X, y = mixed
-    clf = NaiveBayes(numeric=("mdl", "equal-width", "gaussian")).fit(X, y)
-    schema = clf.encoder_.schema_
-    assert schema.labels() == [
-        "colour",
-        "length",
-        "length (bins 2)",
-        "length (density)",
-        "width",
-        "width (bins 2)",
-        "width (density)",
-        "striped",
-    ]
-    assert schema.columns == [0, 1, 1, 1, 2, 2, 2, 3]
-    assert schema.names == list(X.columns)
-    assert clf.n_features_in_ == 4
-    bare = NaiveBayes(numeric=VIEWS).fit(X[["length"]].to_numpy(), y)
-    assert bare.encoder_.schema_.labels() == ["x0", "x0 (density)"]
-
-
-def test_scores_of_views_add_up_to_the_models_of_one_view(mixed):
-    X, y = mixed
-    both = NaiveBayes(numeric=("mdl", "gaussian")).fit(X, y)
-    bins = NaiveBayes(numeric="mdl").fit(X, y)
-    densities = NaiveBayes(numeric="gaussian").fit(X, y)
-    categories = NaiveBayes().fit(X[["colour", "striped"]], y)
-    expected = (
-        bins.predict_joint_log_proba(X)
-        + densities.predict_joint_log_proba(X)
-        - categories.predict_joint_log_proba(X[["colour", "striped"]])
-    )
-    np.testing.assert_allclose(both.predict_joint_log_proba(X), expected, atol=1e-10)
-
-
-def test_views_are_given_column_by_column(mixed):
-    X, y = mixed
-    clf = NaiveBayes(numeric={"length": VIEWS, "width": "gaussian"}).fit(X, y)
-    kinds = [feature.kind for feature in clf.encoder_.schema_.features]
-    assert kinds == [
-        "categorical",
-        "binned",
-        "gaussian-relative",
-        "gaussian",
-        "categorical",
-    ]
 
 
 def test_columns_may_come_in_any_order_if_they_are_named(mixed, fixed):
@@ -107,7 +58,7 @@ def test_relative_densities_draw_variances_together_by_three_rows():
     np.testing.assert_allclose(table.mean[0], [0.0, 3.0])
 
 
-def test_a_linear_view_is_the_standardised_number_within_four_deviations():
+def test_a_linear_column_is_the_standardised_number_within_four_deviations():
     X = np.array([[1.0], [1.0], [3.0], [3.0], [7.0]])
     clf = ShrinkageNB(numeric="linear", strength=(1.0, 1.0, 0.5)).fit(
         X, [0, 0, 0, 1, 1]
@@ -123,7 +74,7 @@ def test_a_linear_view_is_the_standardised_number_within_four_deviations():
     np.testing.assert_allclose(parts, expected, atol=1e-12)
 
 
-def test_linear_views_alone_make_a_ridge_regression(two):
+def test_linear_columns_alone_make_a_ridge_regression(two):
     X, y = two
     X = X[["length", "width"]].fillna(0.0)
     ridge = 0.3
@@ -147,51 +98,60 @@ def test_a_small_number_beside_large_ones_keeps_its_trend():
 
 
 @pytest.mark.parametrize(
-    "clf", [NaiveBayes(numeric="linear"), WeightedNB(numeric=("mdl", "linear"))]
+    "clf", [NaiveBayes(numeric="linear"), WeightedNB(numeric="linear")]
 )
-def test_linear_views_need_weights_by_class(clf, mixed):
+def test_linear_columns_need_weights_by_class(clf, mixed):
     with pytest.raises(ParameterError, match="numeric='linear'"):
         clf.fit(*mixed)
 
 
-@pytest.mark.parametrize("missing", ["skip", "value", "impute"])
-def test_a_missing_cell_is_missing_in_all_views(missing, mixed, fixed):
-    X, y = mixed
-    clf = fixed(missing=missing).fit(X, y)
-    row = X[:1].copy()
-    row["width"] = np.nan
-    parts = clf.model_.contributions(clf._encode(row))[0]
-    views = [clf.view_names_.tolist().index(n) for n in ("width", "width (density)")]
-    if missing == "skip":
-        np.testing.assert_array_equal(parts[views], 0.0)
-    elif missing == "value":
-        assert np.abs(parts[views[0]]).max() > 0.0
-        np.testing.assert_array_equal(parts[views[1]], 0.0)
-    else:
-        assert (np.abs(parts[views]).max(axis=1) > 0.0).all()
-
-
-@pytest.mark.parametrize("weighting", ["attribute", "class-attribute", "value"])
-def test_views_have_weights_of_their_own_in_weighted_nb(weighting, mixed):
-    X, y = mixed
-    clf = WeightedNB(numeric=VIEWS, weighting=weighting, lam=1.0).fit(X, y)
-    name = {"attribute": "attribute_weights_", "value": "value_weights_"}.get(
-        weighting, "class_attribute_weights_"
-    )
-    found = getattr(clf, name)
-    n_views = len(found) if isinstance(found, list) else np.shape(found)[-1]
-    assert n_views == 6
-    assert clf.score(X, y) > 0.6
-
-
-@pytest.mark.parametrize("numeric", [(), ("mdl", "nonsense"), ("mdl", 3), [[]]])
-def test_what_is_no_view_is_refused(numeric, mixed):
+@pytest.mark.parametrize(
+    "numeric", [(), ("mdl", "nonsense"), ("mdl", 3), [[]], ("mdl", "linear")]
+)
+def test_what_is_no_treatment_is_refused(numeric, mixed):
     with pytest.raises(ParameterError, match="'numeric'"):
         ShrinkageNB(numeric=numeric).fit(*mixed)
 
 
-def test_the_encoder_reads_views_too(mixed):
+def test_a_model_has_one_table_for_each_column_and_interaction(mixed):
     X, y = mixed
-    encoder = TableEncoder(numeric=VIEWS).fit(X, y)
-    assert len(encoder.schema_) == 6
-    assert encoder.n_features_in_ == 4
+    clf = ShrinkageNB(
+        strength=(1.0, 4.0, 1.0), interactions=[("colour", "length")]
+    ).fit(X, y)
+    schema = clf.model_.schema
+    names = [*X.columns, "colour × length"]
+    assert schema.labels() == clf.term_names_.tolist() == names
+    assert clf.counts_.schema == schema == clf.encoder_.schema_
+    sizes = [feature.n_values for feature in schema.features]
+    assert [own.shape for own in clf.value_effects_] == [(3, size) for size in sizes]
+    assert clf.attribute_weights_.shape == (5,)
+    assert clf.class_attribute_weights_.shape == (3, 5)
+    assert clf.uncertainty_.variances.shape == (schema.n_codes, 3)
+    assert clf.uncertainty_.means.shape == (5, 3)
+    assert clf.model_.centre.shape == (5, 3)
+
+
+def test_the_scores_of_a_model_are_those_of_its_encodings(mixed, problem_of):
+    X, y = mixed
+    clf = ShrinkageNB(strength=(1.0, 4.0, 1.0)).fit(X, y)
+    problem = problem_of(clf, X, y)
+    weights = np.random.default_rng(0).normal(size=problem.size)
+    of, weighting = problem.evidence.encodings, problem.objective.weighting
+    apart = weighting.by_encoding(weights, problem.evidence)
+    rows = problem.objective.rows.take(None)
+    cells = of.table_rows(rows.table_rows())
+    expected = problem.evidence.log_prior + apart.base + apart.table[cells].sum(axis=1)
+    effect = weighting.apply(weights, problem.evidence)
+    np.testing.assert_allclose(rows.scores(effect), expected, atol=1e-10)
+    # And the pullback is the transpose of what is applied.
+    change = np.random.default_rng(1).normal(size=problem.size)
+    gradient = weighting.apply(np.zeros(problem.size), problem.evidence)
+    random = np.random.default_rng(2)
+    gradient = gradient.each(lambda own: random.normal(size=own.shape))
+    moved = weighting.direction(change, problem.evidence)
+    both = [
+        (a * b).sum()
+        for a, b in zip(vars(moved).values(), vars(gradient).values(), strict=True)
+    ]
+    back = weighting.pullback(gradient, problem.evidence)
+    np.testing.assert_allclose(sum(both), change @ back, rtol=1e-10)

@@ -1,7 +1,6 @@
 """What explanations share: plain data, parts of a model, sides of interactions.
 
-A model may see a column in several ways; a reader sees one column. Evidence is what
-speaks for one class against another, or against all others.
+Evidence is what speaks for one class against another, or against all others.
 """
 
 from __future__ import annotations
@@ -14,12 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.arrays import Floats, Ints
+from steelyard._common.arrays import Floats
 from steelyard._common.text import as_plain, did_you_mean
 from steelyard.exceptions import ParameterError, check_fitted
 from steelyard.model.base import Model, softmax
 from steelyard.model.table_model import NBModel
-from steelyard.table.by_schema import on_grid
 from steelyard.table.schema import FeatureSchema, Side, TableSchema
 
 if TYPE_CHECKING:
@@ -148,20 +146,6 @@ def two_classes(
     return first, second
 
 
-def views_of(schema: TableSchema) -> list[list[int]]:
-    """Return the positions of the attributes that read each column."""
-    views: list[list[int]] = [[] for _ in set(schema.columns)]
-    for k, column in enumerate(schema.columns):
-        views[column].append(k)
-    return views
-
-
-def column_labels(schema: TableSchema) -> list[str]:
-    """Name every column, by position where the table has no names."""
-    labels = schema.labels()
-    return [labels[views[0]] for views in views_of(schema)]
-
-
 def in_words(names: Iterable[str], titles: Mapping[str, str]) -> list[str]:
     """Return columns, and interactions, as they are called in words.
 
@@ -176,61 +160,24 @@ def in_words(names: Iterable[str], titles: Mapping[str, str]) -> list[str]:
     ]
 
 
-def add_views(values: Floats, schema: TableSchema, axis: int) -> Floats:
-    """Add up what the views of each column have, along an axis of attributes."""
-    views = views_of(schema)
-    if len(views) == len(schema):
-        return values
-    moved = np.moveaxis(values, axis, 0)
-    added = np.stack([moved[positions].sum(axis=0) for positions in views])
-    return np.moveaxis(added, 0, axis)
-
-
 def halve_interactions(values: Floats, schema: TableSchema) -> Floats:
-    """Give half of each interaction to the view of either side, and drop interactions.
+    """Give half of each interaction to the column of either side, and drop them.
 
-    Shapes are (n, views, K), with and without the interactions, which come last.
+    Shapes are (n, d, K), with and without the interactions, which come last.
     """
-    own = values[:, : len(schema.without_interactions)].copy()
+    own = values[:, : schema.n_columns].copy()
     for j in np.flatnonzero(schema.is_interaction):
         for side in schema.features[j].sides:
             own[:, side.feature] += values[:, j] / 2.0
     return own
 
 
-def place_numbers(
-    schema: TableSchema, views: list[int], numbers: Floats
-) -> tuple[Ints, Floats]:
-    """Encode known numbers for all views of a column: codes and numbers (n, views)."""
-    codes = np.zeros((len(numbers), len(views)), dtype=np.int64)
-    values = np.full((len(numbers), len(views)), np.nan)
-    for k, j in enumerate(views):
-        feature = schema.features[j]
-        if feature.is_coded:
-            codes[:, k] = np.searchsorted(feature.edges, numbers, side="left") + 1
-        else:
-            values[:, k] = on_grid(numbers, feature.step)
-    return codes, values
+def column_mean(model: NBModel, j: int) -> Floats:
+    """Return what an attribute adds on average over the training rows, shape (K,).
 
-
-def column_mean(model: NBModel, views: list[int]) -> Floats:
-    """Return what views add on average over the training rows, 0 if unknown, (K,)."""
-    if model.centre is None:
-        return np.zeros(model.n_classes)
-    return np.asarray(model.centre[views].sum(axis=0))
-
-
-def column_scores(model: NBModel, views: list[int], numbers: Floats) -> Floats:
-    """Say what numbers of one column add to the scores of the average row, (n, K)."""
-    schema = model.schema
-    codes, values = place_numbers(schema, views, numbers)
-    out = np.tile(-column_mean(model, views), (len(numbers), 1))
-    for k, j in enumerate(views):
-        if schema.features[j].is_coded:
-            out += model.table[schema.offsets[j] + codes[:, k]]
-        else:
-            model.density(j).add_scores(np.ascontiguousarray(values[:, k, None]), out)
-    return out
+    It is 0 if that is not known.
+    """
+    return np.zeros(model.n_classes) if model.centre is None else model.centre[j]
 
 
 def typical_numbers(edges: Floats) -> Floats:
@@ -280,14 +227,9 @@ class InteractionSide(PlainData):
 
 def interaction_sides(schema: TableSchema, j: int) -> tuple[InteractionSide, ...]:
     """Describe both sides of an interaction."""
-    names, columns = schema.labels(), schema.columns
+    names = schema.labels()
     return tuple(
-        # The first view has the name of the column.
-        _side(
-            schema.features[side.feature],
-            side,
-            names[columns.index(columns[side.feature])],
-        )
+        _side(schema.features[side.feature], side, names[side.feature])
         for side in schema.features[j].sides
     )
 
