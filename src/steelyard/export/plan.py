@@ -1,6 +1,6 @@
 """A fitted model as a small tree of plain terms, from which every format is written.
 
-Views of a column, missing rules, unseen values and ties are settled here. All is plain
+Missing rules, unseen values and ties are settled here. All is plain
 Python: numbers, text and tuples; nothing but the standard library is imported. What
 some formats cannot hold is refused here, and a plan can be had as plain data.
 """

@@ -223,7 +223,7 @@ class _Classes:
         for column in rows.columns:
             design, curvature = self._centred(column)
             shares = counts.by_code[column.codes].sum(axis=1) * design.any(axis=2)
-            odds = self._odds[column.views].sum(axis=0).T
+            odds = self._odds[column.rows].sum(axis=0).T
             total = np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
             middle = (shares * odds).sum(axis=1, keepdims=True) / total
             odds = np.where(design.any(axis=2), odds - middle, 0.0)
@@ -264,7 +264,7 @@ class _Classes:
 
         For some classes, in units of prior deviations: (C, m, q) and (C, m).
         """
-        parts = [self._evidence_design[:, column.views, some].transpose(3, 2, 0, 1)]
+        parts = [self._evidence_design[:, column.rows, some].transpose(3, 2, 0, 1)]
         if column.is_coupled:
             deviations = np.sqrt(self._spread[some])[:, None, None]
             parts.append(deviations * column.basis)
@@ -351,7 +351,7 @@ class _Classes:
                 strength = rows.strength.by_value[rows.ends[column.j, 0], 0]
                 out[bins] += 1.0 / (strength / left_out + self._curvature[bins])
             if n > 2:
-                curve = self._odds[column.views[:, 1 : n + 1]].sum(axis=0)
+                curve = self._odds[column.rows[:, 1 : n + 1]].sum(axis=0)
                 own = counts[bins], unlearned[bins], basis.n_bins
                 out[bins] += within_bins(curve, *own)
         return out
@@ -392,15 +392,15 @@ class CentredColumn:
         merged = [_code_in(schema.features[i], self.feature) for i in coarser]
         codes = [np.arange(self.feature.n_codes), *merged]
         self.attributes = [j, *coarser]
-        views = list(zip(self.attributes, codes, strict=True))
-        self.views = np.array([schema.offsets[i] + own for i, own in views])
-        """The same by attribute and code: coarser bins are attributes too."""
+        encodings = list(zip(self.attributes, codes, strict=True))
+        self.rows = np.array([schema.offsets[i] + own for i, own in encodings])
+        """The same by encoding and code, coarser bins included."""
         firsts, lasts = rows.ends[self.attributes].T
-        self.size = int((lasts - firsts).sum()) + 2 * len(views)
-        """Number of weights, two of evidence for each attribute."""
+        self.size = int((lasts - firsts).sum()) + 2 * len(encodings)
+        """Number of weights, two of evidence for each encoding."""
         self.is_coupled = self.size <= _MAX_COUPLED_WEIGHTS
         if self.is_coupled:
-            self.basis = np.hstack([rows.dense_basis(i)[own] for i, own in views])
+            self.basis = np.hstack([rows.dense_basis(i)[own] for i, own in encodings])
         else:
             self.squares = rows.basis[self.codes].power(2).sum(axis=1)
 
