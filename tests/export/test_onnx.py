@@ -11,7 +11,7 @@ import steelyard as sy
 from steelyard import export
 from steelyard.exceptions import IdentifierWarning, ParameterError
 from steelyard.export.check import check, onnx_feed
-from steelyard.export.inputs_onnx import missing_texts
+from steelyard.export.onnx import missing_texts
 from steelyard.export.reading import plan_of
 
 onnx = pytest.importorskip("onnx")
@@ -202,31 +202,15 @@ def numbers():
     return sy.ShrinkageNB().fit(X, y), X
 
 
-@pytest.mark.parametrize("number_type", ["double", "float", "int64"])
-@pytest.mark.parametrize("inputs", ["columns", "vectors", "matrix"])
-def test_arrays_in_all_forms_and_types(inputs, number_type, numbers):
+@pytest.mark.parametrize("inputs", ["columns", "matrix"])
+def test_arrays_in_all_forms(inputs, numbers):
     clf, X = numbers
-    X = X.astype({"float": np.float32, "int64": np.int64}.get(number_type, float))
-    session = session_of(clf, inputs=inputs, number_type=number_type)
-    feed = {f"x{j}": X[:, j] for j in range(4)}
-    if inputs == "columns":
-        feed = {name: cells.reshape(-1, 1) for name, cells in feed.items()}
-    elif inputs == "matrix":
-        feed = {"X": X}
+    session = session_of(clf, inputs=inputs)
+    feed = {f"x{j}": X[:, [j]] for j in range(4)} if inputs == "columns" else {"X": X}
     assert {i.name for i in session.get_inputs()} == {*feed}
     label, proba = session.run(None, feed)
-    expected = clf.predict_proba(X.astype(float))
-    np.testing.assert_allclose(proba, expected, rtol=0, atol=1e-12)
-    assert label.tolist() == clf.predict(X.astype(float)).tolist()
-
-
-@pytest.mark.parametrize("options", [{"inputs": "vectors"}, {"number_type": "float"}])
-def test_frames_in_other_forms_agree(options, hostile_table, fitted):
-    clf = fitted("SHNB", "value", 3)
-    X, _ = hostile_table(60, 3, seed=5)
-    for name in X.columns[1:4]:
-        X[name] = X[name].astype(np.float32).astype(float)
-    assert check(clf, X, "onnx", missing_text="(none)", **options).agrees
+    np.testing.assert_allclose(proba, clf.predict_proba(X), rtol=0, atol=1e-12)
+    assert label.tolist() == clf.predict(X).tolist()
 
 
 def test_a_matrix_has_one_type(weather):
@@ -304,89 +288,12 @@ def test_contributions_are_those_of_explanations(
     assert json.loads(told) == list(local.attributes)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"inputs": "matrx"}, r"inputs must be one of .*Did you mean 'matrix'"),
-        (
-            {"number_type": "float32"},
-            r"number_type must be one of double, float, int64",
-        ),
-    ],
-)
-def test_wrong_options_are_refused(options, message, weather):
-    with pytest.raises(ParameterError, match=message):
-        export.to_onnx(weather, **options)
+def test_wrong_forms_of_inputs_are_refused(weather):
+    with pytest.raises(ParameterError, match=r"columns, matrix.*Did you mean 'matrix'"):
+        export.to_onnx(weather, inputs="matrx")
 
 
 def test_a_vote_has_no_contributions(fitted):
     with pytest.raises(ParameterError, match=r"not one sum"):
         clf = fitted("BNB", "skip", 3)
         export.to_onnx(clf, missing_text="(none)", contributions=True)
-
-
-# --------------------------------------------------------------------------- pipelines
-
-
-@pytest.fixture
-def skl2onnx():
-    module = pytest.importorskip("skl2onnx")
-    export.register_skl2onnx()
-    return module
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("text", [False, True])
-def test_pipelines_are_converted_by_skl2onnx(skl2onnx, dtype, text, numbers):
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    _, X = numbers
-    X, y = X.astype(dtype), np.arange(200) % 3
-    labels = np.array(["a", "b", "c"])[y] if text else y
-    pipeline = make_pipeline(StandardScaler(), sy.ShrinkageNB()).fit(X, labels)
-    options = {"zipmap": False}
-    made = skl2onnx.to_onnx(pipeline, X[:1], options=options, target_opset=18)
-    session = runtime.InferenceSession(made.SerializeToString())
-    label, proba = session.run(None, {"X": X})
-    assert proba.dtype == dtype
-    # In single precision few numbers are moved across cut points.
-    near = np.isclose(proba, pipeline.predict_proba(X), atol=1e-5).all(axis=1)
-    assert near.mean() > (0.95 if dtype == np.float32 else 0.999)
-    assert (label == pipeline.predict(X))[near].all()
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_classifier_of_several_columns_is_converted(skl2onnx, weather):
-    from skl2onnx.common.data_types import DoubleTensorType, StringTensorType
-
-    kinds = [("sky", StringTensorType([None, 1]))]
-    kinds += [(n, DoubleTensorType([None, 1])) for n in ("degrees", "windy", "always")]
-    made = skl2onnx.convert_sklearn(
-        weather, initial_types=kinds, options={"zipmap": False}, target_opset=18
-    )
-    session = runtime.InferenceSession(made.SerializeToString())
-    X = pd.DataFrame(
-        {
-            "sky": ["sun", None],
-            "degrees": [20.0, 3],
-            "windy": [True, None],
-            "always": 0.0,
-        }
-    )
-    feed = onnx_feed(export.plan_of(weather), X)
-    label, _ = session.run(None, {**feed, "always": X[["always"]].to_numpy()})
-    assert label.tolist() == weather.predict(X).tolist()
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_pipelines_that_cannot_be_converted_are_refused(skl2onnx, numbers, weather):
-    from skl2onnx.common.data_types import FloatTensorType
-
-    clf, X = numbers
-    with pytest.raises(ParameterError, match=r"target_opset=18 or later"):
-        skl2onnx.to_onnx(clf, X[:1], target_opset=15)
-    kinds = [("X", FloatTensorType([None, 4]))]
-    with pytest.raises(ParameterError, match=r"'sky' takes text, .* hands on float"):
-        skl2onnx.convert_sklearn(weather, initial_types=kinds, target_opset=18)

@@ -48,10 +48,7 @@ def add_export_options(parser: argparse.ArgumentParser) -> None:
     about = "text that stands for a missing cell (ONNX)"
     group.add_argument("--missing-text", metavar="TEXT", help=about)
     about = "an input for each column, or one matrix of numbers (ONNX)"
-    group.add_argument("--inputs", choices=("columns", "vectors", "matrix"), help=about)
-    about = "type of numbers that are handed in (ONNX; default: double)"
-    kinds = ("double", "float", "int64")
-    group.add_argument("--number-type", choices=kinds, help=about)
+    group.add_argument("--inputs", choices=("columns", "matrix"), help=about)
     about = "name of the predicted column (PMML)"
     group.add_argument("--target", metavar="NAME", help=about)
 
@@ -85,7 +82,7 @@ def run_export(arguments: argparse.Namespace) -> None:
         names = [c.name for c in parts if c.date == date and c.name != date]
         output.note(f"{date}: in days since 1970-01-01, beside {listed(names)}")
     if kind == "onnx":
-        from steelyard.export.inputs_onnx import missing_texts
+        from steelyard.export.onnx import missing_texts
 
         gap = chosen.get("missing_text", "")
         for name, words in missing_texts(plan_of(clf), gap).items():
@@ -104,7 +101,7 @@ def run_export(arguments: argparse.Namespace) -> None:
 def _chosen(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options of the format that were given."""
     names = {option.name for option in fields(SQLOptions)} - {"probabilities"}
-    names |= {"missing_text", "inputs", "number_type", "target"}
+    names |= {"missing_text", "inputs", "target"}
     chosen = options.given(arguments, " ".join(names))
     return chosen | ({"probabilities": False} if arguments.no_probabilities else {})
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from steelyard._common import names_of
 
 if TYPE_CHECKING:
-    from steelyard.export.converters import *  # noqa: F403
     from steelyard.export.formats import *  # noqa: F403
     from steelyard.export.onnx import *  # noqa: F403
     from steelyard.export.plan import *  # noqa: F403
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 __getattr__, __all__ = names_of(
     "steelyard.export",
-    converters="register_skl2onnx",
     formats="FORMATS write",
     onnx="to_onnx",
     plan="Plan",

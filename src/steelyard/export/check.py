@@ -22,7 +22,7 @@ import numpy as np
 
 from steelyard.exceptions import ParameterError
 from steelyard.export.formats import FORMATS, content_of
-from steelyard.export.inputs_onnx import NUMBER_TYPES, entering, missing_texts
+from steelyard.export.onnx import input_columns, missing_texts
 from steelyard.export.plan import Plan
 from steelyard.export.reading import plan_of
 from steelyard.export.sql import fields_of, sql_statements
@@ -306,27 +306,16 @@ def _in_onnxruntime(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
 
 
 def onnx_feed(
-    plan: Plan,
-    X: Any,
-    missing_text: str = "",
-    inputs: str = "columns",
-    number_type: str = "double",
+    plan: Plan, X: Any, missing_text: str = "", inputs: str = "columns"
 ) -> dict[str, Any]:
     """Return the cells of a frame as inputs of a model with these options."""
-    columns: dict[str, Any] = {}
-    all_columns = range(len(plan.columns))
-    for j in all_columns if inputs == "matrix" else entering(plan):
-        column = plan.columns[j]
-        cells, is_text = X.iloc[:, j].astype(object), column.cells == "text"
+    is_matrix, columns = inputs == "matrix", {}
+    for j in range(len(plan.columns)) if is_matrix else input_columns(plan):
+        cells, is_text = X.iloc[:, j].astype(object), plan.columns[j].cells == "text"
         gap, dtype = (missing_text, object) if is_text else (None, float)
         filled = cells.where(cells.notna(), gap).to_numpy(dtype=dtype)
-        columns[column.name] = (
-            filled if is_text else filled.astype(NUMBER_TYPES[number_type])
-        )
-    if inputs == "matrix":
-        return {"X": np.column_stack(list(columns.values()))}
-    shape = (-1,) if inputs == "vectors" else (-1, 1)
-    return {name: cells.reshape(shape) for name, cells in columns.items()}
+        columns[plan.columns[j].name] = filled.reshape(-1, 1)
+    return {"X": np.hstack([*columns.values()])} if is_matrix else columns
 
 
 def _in_jpmml(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:

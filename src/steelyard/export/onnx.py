@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from steelyard.export.inputs_onnx import (
-    Graph,
-    Inputs,
-    entering,
-    input_names,
-    input_type,
-    refuse,
-)
+from steelyard._common.text import did_you_mean
+from steelyard.exceptions import ParameterError
 from steelyard.export.plan import (
     Bins,
     Density,
@@ -31,13 +27,16 @@ from steelyard.export.plan import (
     Vote,
     about,
     library_version,
+    refuse_intervals,
+    refuse_large_categories,
 )
 from steelyard.export.reading import plan_of
 
 if TYPE_CHECKING:
     from steelyard.classifiers.base.estimator import BaseNB
 
-OPSETS = (("", 18), ("ai.onnx.ml", 2))
+_ML = "ai.onnx.ml"
+_OPSETS = (("", 18), (_ML, 2))
 _IR_VERSION = 8  # of the same age as the operators
 
 # Below all scores that differ, and finite: inf - inf is not a number.
@@ -48,12 +47,19 @@ _MAX_DISTANCE = 1e100
 _MAX_COMPARED = 1000
 _WHOLE = 2**53
 
+# None and NaN among text in Python are these to onnxruntime.
+_NO_TEXT = ("None", "nan")
+
+# A file holds at most 2 GB.
+_MAX_NUMBERS = 200_000_000
+
+_FORMS = ("columns", "matrix")
+
 
 def to_onnx(
     clf: BaseNB,
     missing_text: str = "",
     inputs: str = "columns",
-    number_type: str = "double",
     contributions: bool = False,
 ) -> Any:
     """Return a classifier as an ONNX model.
@@ -72,13 +78,9 @@ def to_onnx(
         among text, which onnxruntime takes for the texts None and nan, are missing too,
         unless these are values of the column: a cell that holds such text is missing
         in ONNX, and a value never seen to ``predict``.
-    inputs : {"columns", "vectors", "matrix"}, default="columns"
-        An input of shape (n, 1) for every column, of shape (n,) for every column, or
-        one input ``X`` of shape (n, d), if all columns are numbers or all are text.
-    number_type : {"double", "float", "int64"}, default="double"
-        Type of numbers that are handed in. All is computed in doubles; single precision
-        may have moved a number across a cut point before that. An int64 is never
-        missing.
+    inputs : {"columns", "matrix"}, default="columns"
+        An input of shape (n, 1) for every column, or one input ``X`` of shape (n, d),
+        if all columns are numbers or all are text.
     contributions : bool, default=False
         Whether there is an output ``contributions`` of shape (n, attributes, K): what
         each column, or interaction, adds to the scores, relative to the average
@@ -97,37 +99,167 @@ def to_onnx(
     ['label', 'probabilities']
     """
     plan = plan_of(clf)
-    refuse(plan, missing_text, inputs, number_type, contributions)
-    names = output_names(plan, inputs)[: 2 + contributions]
-    graph = Graph([*input_names(plan, inputs), *names])
-    into = Inputs(plan, graph, inputs, number_type, missing_text)
-    model = OnnxWriter(plan, graph, into, names).model()
-    graph.onnx.checker.check_model(model, full_check=True)
+    _refuse(plan, missing_text, inputs, contributions)
+    writer = _OnnxWriter(plan, missing_text, inputs == "matrix", contributions)
+    model = writer.model()
+    writer.graph.onnx.checker.check_model(model, full_check=True)
     return model
 
 
-def output_names(plan: Plan, form: str = "columns") -> list[str]:
-    """Return the names of the outputs, which no input has."""
-    taken = {*input_names(plan, form)}
-    names = ["label", "probabilities", "contributions"]
-    while taken & {*names}:
-        names = [f"{name}_" for name in names]
-    return names
+def missing_texts(plan: Plan, missing_text: str = "") -> dict[str, list[str]]:
+    """Return texts taken for missing cells, by column, if they change predictions.
 
-
-class OnnxWriter:
-    """Writes a plan as nodes of a graph.
-
-    Outputs are a label, probabilities and, if a third is named, contributions.
+    onnxruntime turns None and NaN into such texts, so that cells with these texts look
+    missing. Mostly that is harmless: missing and unseen values both add nothing.
     """
+    texts: dict[str, list[str]] = {}
+    for term in plan.terms():
+        for cell in term.sides if isinstance(term, Interaction) else (term,):
+            column = plan.columns[cell.column]
+            if column.cells != "text" or isinstance(cell, Density):
+                continue
+            counts = cell.missing if isinstance(cell, Grouping) else any(cell.missing)
+            words = [w for w in (missing_text, *_NO_TEXT) if w not in column.values]
+            if counts and words:
+                texts[column.name] = words
+    return texts
+
+
+def input_columns(plan: Plan) -> list[int]:
+    """Return the columns that are inputs, at least one.
+
+    Columns without cells at fit are not, nor are identifiers.
+    """
+    with_cells = {
+        j for j, column in enumerate(plan.columns) if column.cells != "nothing"
+    }
+    return sorted({*with_cells, *plan.used()}) or [0]
+
+
+def _refuse(plan: Plan, missing_text: str, form: str, contributions: bool) -> None:
+    """Raise an error for models and options that ONNX does not support."""
+    refuse_intervals(plan, "ONNX")
+    refuse_large_categories(plan, "ONNX")
+    if not isinstance(missing_text, str):
+        raise ParameterError(f"missing_text must be text, got {missing_text!r}.")
+    if form not in _FORMS:
+        raise ParameterError(
+            f"inputs must be one of {', '.join(_FORMS)}, got {form!r}."
+            f"{did_you_mean(str(form), _FORMS)}"
+        )
+    text = [column.name for column in plan.columns if column.cells == "text"]
+    if form == "matrix" and 0 < len(text) < len(plan.columns):
+        raise ParameterError(
+            f"Column {text[0]!r} holds text and others do not: a matrix has one type. "
+            "Use inputs='columns'."
+        )
+    if contributions and not isinstance(plan.root, Sum):
+        raise ParameterError(
+            f"{plan.estimator} is not one sum here, and has no contributions. Leave "
+            "the option out, or use a method that is one sum."
+        )
+    if plan.n_numbers() > _MAX_NUMBERS:
+        raise ParameterError(
+            f"The model has {plan.n_numbers():,} numbers; a file of ONNX holds at most "
+            "2 GB. Use `save`."
+        )
+    for column in plan.columns:
+        if not column.name:
+            raise ParameterError("An input in ONNX has a name: name the column ''.")
+        if missing_text in column.values:
+            raise ParameterError(
+                f"{missing_text!r} is a value of column {column.name!r}, and would "
+                "stand for missing cells as well: text in ONNX cannot be null. Set "
+                "missing_text to text that is not a value."
+            )
+    for name in plan.texts():
+        try:
+            name.encode("utf-8")
+        except UnicodeEncodeError:
+            raise ParameterError(
+                f"{name!r} holds a character that text in ONNX cannot hold. Replace it "
+                "in the table, and fit again."
+            ) from None
+
+
+def _load_onnx() -> Any:
+    """Import the package onnx, or raise an error on how to install it."""
+    try:
+        onnx = import_module("onnx")
+        import_module("onnx.checker")
+    except ImportError as error:
+        raise ParameterError(
+            "Writing ONNX needs the package onnx, which is not installed. Install it "
+            "with `pip install steelyard[onnx]`."
+        ) from error
+    return onnx
+
+
+class _Graph:
+    """Nodes and constants; equal ones are written once, and no name is taken."""
+
+    def __init__(self, taken: Sequence[str]) -> None:
+        self.onnx = _load_onnx()
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self._known: dict[Any, str] = {}
+        self._prefix = "steelyard_"
+        while any(name.startswith(self._prefix) for name in taken):
+            self._prefix += "_"
+
+    def node(self, op: str, *inputs: str, **attributes: Any) -> str:
+        """Add a node and return the name of its output."""
+        key = (op, inputs, repr(sorted(attributes.items())))
+        if key not in self._known:
+            name = self._known[key] = self._name(op)
+            self.add(op, inputs, name, **attributes)
+        return self._known[key]
+
+    def add(self, op: str, inputs: Iterable[str], output: str, **given: Any) -> None:
+        """Add a node whose output has a given name."""
+        domain = _ML if op == "LabelEncoder" else None
+        made = self.onnx.helper.make_node(
+            op, list(inputs), [output], name=f"{output}_node", domain=domain, **given
+        )
+        self.nodes.append(made)
+
+    def constant(self, values: Any, dtype: Any = np.float64) -> str:
+        """Add a constant and return its name. Text has the type object."""
+        array = np.asarray(values, dtype=dtype)
+        content = repr(array.tolist()) if array.dtype == object else array.tobytes()
+        key = (array.dtype.str, array.shape, content)
+        if key not in self._known:
+            name = self._known[key] = self._name("constant")
+            self.constants.append(self._tensor(array, name))
+        return self._known[key]
+
+    def _tensor(self, array: NDArray[Any], name: str) -> Any:
+        if array.dtype == object:
+            text = [value.encode() for value in array.tolist()]
+            kind = self.onnx.TensorProto.STRING
+            return self.onnx.helper.make_tensor(name, kind, array.shape, text)
+        return self.onnx.numpy_helper.from_array(array, name)
+
+    def _name(self, op: str) -> str:
+        return f"{self._prefix}{op}_{len(self._known)}"
+
+
+class _OnnxWriter:
+    """Writes a plan as nodes of a graph: a label, probabilities and contributions."""
 
     def __init__(
-        self, plan: Plan, graph: Graph, inputs: Inputs, outputs: Sequence[str]
+        self, plan: Plan, missing_text: str, is_matrix: bool, contributions: bool
     ) -> None:
-        self.plan, self.graph, self.inputs, self.names = plan, graph, inputs, outputs
-        self.node, self.constant = graph.node, graph.constant
+        self.plan, self.missing_text, self.is_matrix = plan, missing_text, is_matrix
+        inputs = ["X"] if is_matrix else [column.name for column in plan.columns]
+        names = ["label", "probabilities", "contributions"]
+        while {*inputs} & {*names}:
+            names = [f"{name}_" for name in names]
+        self.names = names[: 2 + contributions]
+        self.graph = _Graph([*inputs, *self.names])
+        self.node, self.constant = self.graph.node, self.graph.constant
 
-    def write(self) -> Any:
+    def _write(self) -> Any:
         """Add all nodes, and return the type of labels."""
         proba, winner, order = self._root(self.plan.root)
         classes = [self.plan.classes[c] for c in order]
@@ -148,7 +280,7 @@ class OnnxWriter:
     def model(self) -> Any:
         """Return the whole model."""
         helper, real = self.graph.onnx.helper, self.graph.onnx.TensorProto.DOUBLE
-        kinds, k = [self.write(), real, real], len(self.plan.classes)
+        kinds, k = [self._write(), real, real], len(self.plan.classes)
         shapes = [["n"], ["n", k], ["n", len(self.plan.attributes), k]]
         outputs = [
             helper.make_tensor_value_info(*of)
@@ -157,13 +289,13 @@ class OnnxWriter:
         graph = helper.make_graph(
             self.graph.nodes,
             "steelyard",
-            self.inputs.declared(),
+            self._inputs(),
             outputs,
             self.graph.constants,
         )
         model = helper.make_model(
             graph,
-            opset_imports=[helper.make_opsetid(*opset) for opset in OPSETS],
+            opset_imports=[helper.make_opsetid(*opset) for opset in _OPSETS],
             ir_version=_IR_VERSION,
             producer_name="steelyard",
             producer_version=library_version(),
@@ -172,14 +304,29 @@ class OnnxWriter:
         helper.set_model_props(model, self._metadata())
         return model
 
+    def _inputs(self) -> list[Any]:
+        """Return the inputs of the model."""
+        columns, onnx = self.plan.columns, self.graph.onnx
+        shown = {columns[j].name: (columns[j], 1) for j in input_columns(self.plan)}
+        if self.is_matrix:
+            shown = {"X": (columns[0], len(columns))}
+        return [
+            onnx.helper.make_tensor_value_info(
+                name,
+                getattr(onnx.TensorProto, "STRING" if c.cells == "text" else "DOUBLE"),
+                ["n", width],
+            )
+            for name, (c, width) in shown.items()
+        ]
+
     def _metadata(self) -> dict[str, str]:
         entries = {
             "steelyard": library_version(),
             "estimator": self.plan.estimator,
             "classes": json.dumps(self.plan.classes),
-            "missing_text": self.inputs.missing_text,
+            "missing_text": self.missing_text,
         }
-        if self.inputs.form == "matrix":
+        if self.is_matrix:
             entries["columns"] = json.dumps(
                 [column.name for column in self.plan.columns]
             )
@@ -284,7 +431,7 @@ class OnnxWriter:
         base = self.constant([[b if b > _NEVER else _NEVER for b in node.base]])
         if node.terms:
             return self._added([base, *map(self._term, node.terms)])
-        first = self._input(entering(self.plan)[0])
+        first = self._input(input_columns(self.plan)[0])
         shape = self.node("Shape", first)
         one = self.constant([len(node.base)], np.int64)
         return self.node("Expand", base, self.node("Concat", shape, one, axis=0))
@@ -312,7 +459,12 @@ class OnnxWriter:
 
     def _input(self, column: int, wide: bool = False) -> str:
         """Return the cells of a column, of shape (n,) or (n, 1)."""
-        cells = self.inputs.cells(column)
+        cells = self.plan.columns[column].name
+        if self.is_matrix:
+            cells = "X"
+            if len(self.plan.columns) > 1:
+                at = self.constant([column], np.int64)
+                cells = self.node("Gather", cells, at, axis=1)
         if wide:
             return cells
         return self.node("Squeeze", cells, self.constant([1], np.int64))
@@ -322,10 +474,16 @@ class OnnxWriter:
 
     def _place(self, column: int, values: Any, places: list[int]) -> str:
         """Return the position of a cell's value, the last if missing, 0 if unseen."""
-        of = self.plan.columns[column]
-        if input_type(of) == "string":
-            keys = self.inputs.keys(values, places)
-            return self.node("LabelEncoder", self._input(column), **keys)
+        if self.plan.columns[column].cells == "text":
+            codes = dict(zip([*values, self.missing_text], places, strict=True))
+            codes = {**codes, **{gap: codes.get(gap, places[-1]) for gap in _NO_TEXT}}
+            return self.node(
+                "LabelEncoder",
+                self._input(column),
+                keys_strings=list(codes),
+                values_int64s=list(codes.values()),
+                default_int64=0,
+            )
         is_whole = all(float(value).is_integer() for value in values)
         if len(values) > _MAX_COMPARED and is_whole:
             at = self._encoded(column, list(map(int, values)), places[:-1])
