@@ -32,7 +32,6 @@ from steelyard.weighting import (
     AttributeWeighting,
     ClassAttributeWeighting,
     MixtureWeighting,
-    ValueWeighting,
 )
 
 pytestmark = pytest.mark.plain
@@ -159,7 +158,7 @@ def test_learned_models_come_back_through_files(
             "solver": LBFGS(memory=3),
         },
         {"loss": ExponentialLoss(), "weighting": ClassAttributeWeighting()},
-        {"weighting": ValueWeighting(prior_weight=True), "solver": Newton(1e-3, 2)},
+        {"weighting": AttributeWeighting(prior_weight=True), "solver": Newton(1e-3, 2)},
         {"weighting": MixtureWeighting(prior_weight=True), "loss": BrierLoss()},
         {"weighting": "mixture", "loss": "brier", "prior_weight": True},
         {"weighting": "value", "prior_weight": True, "multiclass": "one-vs-one"},

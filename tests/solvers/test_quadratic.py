@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
 
-from steelyard.solvers.constrained import box_minimum, conjugate_gradients
+from steelyard.solvers.constrained import box_minimum
 from steelyard.solvers.newton import bfgs
 
 
@@ -85,43 +85,6 @@ def test_box_minimum_of_a_flat_model_goes_to_the_bounds():
 
 
 @pytest.mark.plain
-@settings(max_examples=150, deadline=None)
-@given(
-    seed=st.integers(0, 10**6),
-    size=st.integers(1, 30),
-    missing=st.integers(0, 10),
-    kind=st.sampled_from(["both", "one-sided", "free"]),
-    scale=st.sampled_from([1e-6, 1.0, 1e6]),
-)
-def test_conjugate_gradients_lower_the_model_within_the_bounds(
-    seed, size, missing, kind, scale
-):
-    H, g, low, high = model(seed, size, max(1, size - missing), kind, scale)
-    d = conjugate_gradients(lambda v: H @ v, g, low, high, 0.0)
-    assert (low <= d).all() and (d <= high).all()
-    step = np.clip(-g, low, high)
-    if np.abs(step).max() > 1e-9:
-        assert g @ d < 0.0
-        assert value(H, g, d) < 0.0
-    else:
-        assert value(H, g, d) <= 0.0
-
-
-@settings(max_examples=20, deadline=None)
-@given(seed=st.integers(0, 10**6), size=st.integers(1, 10))
-def test_repeated_conjugate_gradients_find_the_minimum_within_the_bounds(seed, size):
-    rng = np.random.default_rng(seed)
-    A = rng.normal(size=(size + 3, size))
-    H, g = A.T @ A, 3.0 * rng.normal(size=size)
-    low, high = -rng.uniform(0.01, 1, size), rng.uniform(0.01, 1, size)
-    x = np.zeros(size)
-    for _ in range(100):
-        x = x + conjugate_gradients(lambda v: H @ v, g + H @ x, low - x, high - x, 0.0)
-        x = np.clip(x, low, high)
-    expected = box_minimum(H, g, low, high)
-    assert value(H, g, x) == pytest.approx(value(H, g, expected), rel=1e-6, abs=1e-9)
-
-
 @pytest.mark.parametrize("bend", [1.0, -1.0])
 def test_a_mended_hessian_stays_definite_and_explains_the_step(bend):
     rng = np.random.default_rng(3)

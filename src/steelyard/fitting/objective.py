@@ -64,11 +64,6 @@ class Objective:
         return self.weighting.has_hessian
 
     @property
-    def has_products(self) -> bool:
-        """Whether products with the Hessian need no Hessian."""
-        return True
-
-    @property
     def has_penalty(self) -> bool:
         """Whether weights are held by a penalty."""
         return self.penalty is not None
@@ -133,8 +128,9 @@ class Objective:
 
     def refuses_second_order(self) -> str:
         """Say why second-order steps cannot be used; '' if they can."""
-        if not self.loss.has_hessian:
-            return f"{type(self.loss).__name__} has no second derivatives."
+        for part in (self.loss, self.weighting):
+            if not part.has_hessian:
+                return f"{type(part).__name__} has no second derivatives."
         if not self.loss.has_true_gradient:
             return (
                 "the published gradient is not the derivative of the loss, which "
@@ -224,18 +220,6 @@ class Sample:
         of = self._objective.evidence.encodings
         return of.table_rows(self.rows.table_rows())
 
-    def product(self, curvature: Curvature, direction: Floats) -> Floats:
-        """Hessian times a direction, without the Hessian."""
-        objective = self._objective
-        effect = objective.weighting.direction(direction, objective.evidence)
-        d_scores = curvature.apply(self.rows.scores(effect))
-        out = objective.weighting.pullback(
-            self.rows.scatter(d_scores), objective.evidence
-        )
-        if objective.penalty is not None:
-            out = out + objective.penalty.curvature(len(out)) * direction
-        return out
-
     def entries(self) -> Floats:
         """Log-likelihood entries of the sample, the prior's first if it is weighted."""
         if self._entries is None:
@@ -269,11 +253,6 @@ class MixtureObjective(Objective):
     @property
     def is_convex(self) -> bool:
         """Whether the objective is convex in the weights."""
-        return False
-
-    @property
-    def has_products(self) -> bool:
-        """Whether products with the Hessian need no Hessian."""
         return False
 
     @property

@@ -225,14 +225,6 @@ class Curvature:
         out[:, k, k] += self.diagonal
         return np.asarray(out)
 
-    def apply(self, d_scores: Floats) -> Floats:
-        """Multiply a change of scores (s, K) by the matrices."""
-        if self.full is not None:
-            return np.einsum("ice,ie->ic", self.full, d_scores)
-        assert self.diagonal is not None and self.vector is not None
-        inner = (self.vector * d_scores).sum(axis=1, keepdims=True)
-        return np.asarray(self.diagonal * d_scores - self.vector * inner)
-
 
 def one_hot(y: NDArray[np.uint32], n_classes: int) -> Floats:
     """Return the indicator matrix of the classes, shape (n, K)."""

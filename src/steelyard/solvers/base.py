@@ -149,10 +149,6 @@ class AnyObjective(Protocol):
     def has_hessian(self) -> bool:
         """Whether second derivatives can be assembled."""
 
-    @property
-    def has_products(self) -> bool:
-        """Whether products with the Hessian need no Hessian."""
-
     def __call__(self, weights: Floats, /) -> tuple[float, Floats]:
         """Return the objective and its gradient."""
 
@@ -320,11 +316,8 @@ def resolve_solver(
     from steelyard.solvers.lbfgs import LBFGS, published_lbfgs
     from steelyard.solvers.newton import MAX_ASSEMBLED, Newton
 
-    # With Hessian-vector products alone Newton pays sometimes (CAVWNB-CLL on breast
-    # cancer: 1.6 s against 4.0 s of L-BFGS-B) and sometimes not at all (digits: 153 s
-    # against 10 s). Wide are not weights per value, which rows often determine but
-    # barely: on digits L-BFGS-B ended at a quarter of the squared error after as many
-    # passes.
+    # Spectral steps are not for weights per value, which rows often barely determine:
+    # on digits L-BFGS-B ended at a quarter of the squared error after as many passes.
     is_small = objective.has_hessian and objective.size <= MAX_ASSEMBLED
     if isinstance(box, Cone):
         return ConstrainedNewton(tol=tol, max_iter=max_iter)

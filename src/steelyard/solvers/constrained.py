@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,59 +114,6 @@ def _to_bounds(
     new = np.clip(d + t * step, low, high)
     new[hit] = wall[hit]
     return new, hit
-
-
-def conjugate_gradients(
-    product: Callable[[Floats], Floats],
-    gradient: Floats,
-    low: Floats,
-    high: Floats,
-    damping: float,
-    max_iter: int = 50,
-) -> Floats:
-    """Lower a quadratic model by conjugate gradients over the variables free to move.
-
-    ``low <= 0 <= high``; variables that would leave at once are held. Returns a step
-    within the bounds along which the model goes down.
-    """
-    near = 1e-10
-    free = ~(((low >= -near) & (gradient > 0)) | ((high <= near) & (gradient < 0)))
-    d = np.zeros_like(gradient)
-    r = np.where(free, -gradient, 0.0)
-    p = r.copy()
-    rr = float(r @ r)
-    # Looser far from the optimum (Eisenstat and Walker, 1996).
-    target = min(0.25, np.sqrt(np.sqrt(rr))) ** 2 * rr * 0.04
-    for _ in range(max_iter):
-        if rr <= max(target, 1e-30):
-            break
-        hp = np.where(free, product(p) + damping * p, 0.0)
-        bend = float(p @ hp)
-        if bend <= 1e-14 * float(p @ p):
-            break
-        a = rr / bend
-        d += a * p
-        r -= a * hp
-        new = float(r @ r)
-        p = r + (new / rr) * p
-        rr = new
-    downhill = np.where(free, -gradient, 0.0)
-    if not d.any():
-        d = downhill
-    if ((low <= d) & (d <= high)).all() and d is not downhill:
-        return d
-    # What the bounds cut off may have been what made the step go down: shorten it, and
-    # fall back on the gradient, until the model agrees.
-    for path in (d, downhill):
-        t = 1.0
-        for _ in range(15 if path is d else 60):
-            step = np.clip(t * path, low, high)
-            slope = float(gradient @ step)
-            curved = float(step @ (product(step) + damping * step))
-            if slope + 0.5 * curved <= 1e-4 * slope < 0.0:
-                return step
-            t *= 0.5
-    return np.zeros_like(gradient)
 
 
 def _solve(matrix: Floats, right: Floats) -> Floats:

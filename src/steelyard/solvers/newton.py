@@ -18,11 +18,11 @@ from steelyard.solvers.base import (
     note_iteration,
     runaway,
 )
-from steelyard.solvers.constrained import box_minimum, conjugate_gradients
+from steelyard.solvers.constrained import box_minimum
 from steelyard.solvers.lbfgs import LBFGS
 
-# Above this many weights the Hessian is not assembled: solving with it would cost more
-# than the passes over the rows that it saves.
+# Above this many weights solving with the Hessian would cost more than the passes over
+# the rows that it saves.
 MAX_ASSEMBLED = 1_500
 
 # A projected gradient beyond the root of this share of the objective is no optimum.
@@ -58,11 +58,9 @@ class Newton(Solver):
     followed by a line search towards that point. H comes from about fifty rows per
     attribute, drawn once: it only has to be roughly right, since value and gradient are
     exact, and the gradients of each step correct it (BFGS). It is recomputed, and from
-    more rows, when a step achieves less than promised. Where the Hessian would be large
-    the model is minimised by conjugate gradients with Hessian-vector products. A loss
-    that is not convex uses the exact Hessian while that is positive definite and the
-    Gauss-Newton matrix otherwise, damped as by Levenberg and Marquardt instead of
-    searching along a line.
+    more rows, when a step achieves less than promised. A loss that is not convex uses
+    the exact Hessian while that is positive definite and the Gauss-Newton matrix
+    otherwise, damped as by Levenberg and Marquardt instead of searching along a line.
     """
 
     tol: float = setting(
@@ -129,21 +127,15 @@ class _State:
         self.weights = box.clip(start)
         self.value, self.gradient = objective(self.weights)
         self._sample = objective.sample(objective.default_sample())
-        self._assembles = objective.has_hessian and (
-            objective.size <= MAX_ASSEMBLED or not objective.has_products
-        )
         self._matrix: Floats | None = None
-        self._damps = self._assembles and not objective.is_convex
+        self._damps = not objective.is_convex
         self._damping = _FIRST_DAMPING if self._damps else 0.0
-        self._model: Any = None
         self.is_current = False
         self.records: list[dict[str, Any]] = []
 
     def direction(self) -> tuple[Floats, float]:
         """Minimise the quadratic model; return the step and what it promises."""
         low, high = self._box.lower - self.weights, self._box.upper - self.weights
-        if not self._assembles:
-            return self._direction_by_products(low, high)
         if self._matrix is None:
             self._refresh()
         assert self._matrix is not None
@@ -160,20 +152,6 @@ class _State:
         accuracy = 1e-12 if self._is_exact else _ROUGH_ACCURACY
         step = box_minimum(scaled, gradient, low * unit, high * unit, accuracy) / unit
         curved = float(step @ matrix @ step)
-        return step, -(float(self.gradient @ step) + 0.5 * curved)
-
-    def _direction_by_products(self, low: Floats, high: Floats) -> tuple[Floats, float]:
-        if self._model is None:
-            exact = self._objective.is_convex
-            self._model = self._sample.curvature(self.weights, exact=exact)
-            self.is_current = True
-        curvature = self._model
-
-        def product(v: Floats) -> Floats:
-            return self._sample.product(curvature, v)
-
-        step = conjugate_gradients(product, self.gradient, low, high, self._damping)
-        curved = float(step @ product(step))
         return step, -(float(self.gradient @ step) + 0.5 * curved)
 
     def _refresh(self) -> None:
@@ -231,13 +209,8 @@ class _State:
     ) -> None:
         """Correct the Hessian by what a step has shown, or have it recomputed."""
         fresh = _MIN_STEP_QUALITY_DAMPED if self._damps else _MIN_STEP_QUALITY
-        if (
-            t < _MIN_STEP_LENGTH
-            or quality < fresh
-            or self._is_exact
-            or not self._assembles
-        ):
-            self._matrix = self._model = None
+        if t < _MIN_STEP_LENGTH or quality < fresh or self._is_exact:
+            self._matrix = None
         elif self._matrix is not None:
             self._matrix = bfgs(self._matrix, step, gradient_change)
         if not self._damps:
@@ -252,7 +225,7 @@ class _State:
     def sharpen(self) -> bool:
         """After a failed step: fresher Hessian, more rows, or more damping."""
         if not self.is_current:
-            self._matrix = self._model = None
+            self._matrix = None
             return True
         if self._damps and self._damping < _MAX_DAMPING:
             self._damping = max(4.0 * self._damping, _FIRST_DAMPING)
@@ -262,13 +235,13 @@ class _State:
             cells = rows * len(self.weights)
             if cells <= 4e8:
                 self._sample = self._objective.sample(rows)
-                self._matrix = self._model = None
+                self._matrix = None
                 self.is_current = False
                 self._damping = _FIRST_DAMPING if self._damps else 0.0
                 return True
         if not self._damps and self._damping < 1e3 and not self.is_flat(1e-13):
             self._damping = max(1e-3, 10.0 * self._damping)
-            self._matrix = self._model = None
+            self._matrix = None
             return True
         return False
 

@@ -12,7 +12,6 @@ from scipy.sparse import csr_array, vstack
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.settings import FLAG, DeclaredPart, setting
-from steelyard.exceptions import ParameterError
 from steelyard.model.base import Curvature, RowsNeeded
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable
@@ -220,13 +219,6 @@ class Weighting(DeclaredPart):
         """Return the share of the first of several effects, and the effects."""
         return 1.0, (self.apply(weights, evidence),)
 
-    def direction(self, weights: Floats, evidence: LogProbs) -> Effect:
-        """Turn a change of weights into the change of their effect."""
-        effect = self.apply(weights, evidence)
-        if self.prior_weight:
-            return effect
-        return Effect(np.zeros_like(effect.base), effect.table, effect.multipliers)
-
     def diagonal(self, curvature: Effect, evidence: LogProbs) -> Floats:
         """Turn curvatures of the effect into those of the weights, couplings left out.
 
@@ -269,10 +261,7 @@ class Weighting(DeclaredPart):
         likelihoods (K, d', s) log-likelihoods of s rows, with the log prior as first
         attribute if that is weighted; curvature of the loss in their scores.
         """
-        raise ParameterError(
-            f"{type(self).__name__} has no Hessian of its own; use Hessian-vector "
-            "products."
-        )
+        raise NotImplementedError
 
     def strengths(self, evidence: LogProbs) -> tuple[Floats, Floats] | None:
         """Strength and centre of a ridge that belongs to the weighting, if one does."""

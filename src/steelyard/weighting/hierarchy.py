@@ -206,15 +206,9 @@ class HierarchicalWeighting(Weighting):
 
     def apply(self, weights: Floats, evidence: LogProbs) -> Effect:
         """Turn weights into their effect on the scores."""
-        change = self.direction(weights, evidence)
-        return Effect(
-            evidence.log_prior + change.base, change.table, change.multipliers
-        )
-
-    def direction(self, weights: Floats, evidence: LogProbs) -> Effect:
-        """Turn a change of weights into the change of their effect."""
         effect = self.by_encoding(weights, evidence)
-        return replace(effect, table=evidence.encodings.added(effect.table))
+        table = evidence.encodings.added(effect.table)
+        return Effect(evidence.log_prior + effect.base, table, effect.multipliers)
 
     def by_encoding(self, weights: Floats, evidence: LogProbs) -> Effect:
         """Return the effect with a table by the codes of encodings."""
