@@ -237,11 +237,10 @@ def magic() -> tuple[Any, Any]:
     path = Path(folder) / "magic.arff.gz"
     if not path.is_file():
         raise Skip("there is no magic.arff.gz in STEELYARD_DATA")
-    from steelyard.io.arff import read_arff
+    from steelyard.io.dataset import read_dataset
 
-    columns, labels = read_arff(path).split()
-    X = np.stack([np.asarray(column) for column in columns.values()], axis=1)
-    return X.astype(np.float64), np.asarray(labels, dtype=str)
+    data = read_dataset(path)
+    return data.table.to_numpy(np.float64), data.target
 
 
 def gdnb(name: str, peer: Callable[[], Any], target: Target) -> None:

@@ -22,7 +22,7 @@ from steelyard.displays import (
 from steelyard.displays.nomogram_scales import Line
 from steelyard.exceptions import IdentifierWarning, ParameterError
 from steelyard.explain import explain_weights
-from steelyard.io.arff import read_arff
+from steelyard.io.dataset import read_dataset
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -91,8 +91,8 @@ def test_labels_of_a_nomogram_with_forty_attributes_do_not_overlap(n_classes, nu
 @pytest.mark.skipif(not DATA, reason="STEELYARD_DATA names no folder of data sets")
 @pytest.mark.parametrize("name", ["credit-g", "soybean", "mushroom", "vote"])
 def test_labels_do_not_overlap_on_real_tables(name):
-    columns, y = read_arff(Path(DATA) / f"{name}.arff").split()
-    X = pd.DataFrame(columns)
+    data = read_dataset(Path(DATA) / f"{name}.arff")
+    X, y = data.table, data.target
     clf = sy.NaiveBayes().fit(X, y)
     assert overlaps(NomogramDisplay.from_estimator(clf, row=X[:1]).ax_) == []
     assert overlaps(WaterfallDisplay.from_estimator(clf, X, row=5).ax_) == []

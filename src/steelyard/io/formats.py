@@ -261,12 +261,16 @@ class WholeFiles(Reader):
         with file.open() as raw:
             is_gzip = packing_of(file.path).lower() == ".gz"
             text = (raw if is_gzip else file.unpacked(raw)).read()
-        data = parse_arff(text, file.name, self.dialect.encoding)
-        if data.weights is not None:
+        relation, frame, has_weights = parse_arff(
+            text, file.name, self.dialect.encoding
+        )
+        if has_weights:
             problem = "the weights that its rows state are not used"
             self.notes.append(f"{file.name}: {problem}")
-        self.about = {"relation": data.relation, "target": data.target_name()}
-        return data.to_pandas()
+        named = [name for name in frame if name.lower() == "class"]
+        target = "class" if "class" in named else [*named, frame.columns[-1]][0]
+        self.about = {"relation": relation, "target": target}
+        return frame
 
 
 def _without_ends(rows: list[list[Any]]) -> list[list[Any]]:

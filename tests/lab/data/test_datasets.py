@@ -11,7 +11,7 @@ import pytest
 
 from steelyard import NaiveBayes, load
 from steelyard.exceptions import IdentifierWarning
-from steelyard.io.arff import read_arff
+from steelyard.io.dataset import read_dataset
 
 FOLDER = os.environ.get("STEELYARD_DATA")
 FILES = (
@@ -131,10 +131,8 @@ def test_hand_typed_table_under_every_treatment_saves_and_loads(
     "path", FILES or [None], ids=lambda path: getattr(path, "name", None)
 )
 def test_every_data_set_fits_and_predicts_with_the_defaults(path):
-    data = read_arff(path)
-    X = data.to_pandas()
-    y = X.pop(data.target_name())
-    X, y = X[y.notna()], y[y.notna()]
+    data = read_dataset(path)
+    X, y = data.table, pd.Series(data.target)
     with warnings.catch_warnings():
         # Some of these tables do hold identifiers.
         warnings.simplefilter("ignore", IdentifierWarning)

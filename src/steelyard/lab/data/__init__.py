@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from steelyard._common import names_of
-from steelyard.io.arff import read_arff
 from steelyard.io.dataset import DataSet, read_dataset
 
 if TYPE_CHECKING:
@@ -13,4 +12,4 @@ __getattr__, __all__ = names_of(
     "steelyard.lab.data",
     datasets="BUNDLED data_folder dataset_group load_dataset",
 )
-__all__ += ["DataSet", "read_arff", "read_dataset"]
+__all__ += ["DataSet", "read_dataset"]
