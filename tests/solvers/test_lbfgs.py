@@ -22,6 +22,8 @@ def table(n, d, seed):
 @pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: type(solver).__name__)
 @pytest.mark.parametrize("weighting", ["attribute", "class-attribute", "hierarchy"])
 def test_one_object_serves_one_table_after_another(solver, weighting):
+    if weighting == "hierarchy" and isinstance(solver, Newton):
+        pytest.skip("hierarchical weights have no assembled second derivatives")
     solver = copy.deepcopy(solver)
     state = dict(vars(solver))
     settings = {"weighting": weighting, "bounds": None, "lam": 0.5}

@@ -33,7 +33,7 @@ _NUMERIC = [
     "gaussian-weka",
     "gaussian-relative",
     "linear",
-    ("linear", "equal-frequency", "mdl"),
+    ("equal-frequency", "mdl"),
     FixedEdgesDiscretizer([0.5, 2.0]),
 ]
 

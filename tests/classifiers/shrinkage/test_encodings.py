@@ -145,10 +145,10 @@ def test_the_scores_of_a_model_are_those_of_its_encodings(mixed, problem_of):
     np.testing.assert_allclose(rows.scores(effect), expected, atol=1e-10)
     # And the pullback is the transpose of what is applied.
     change = np.random.default_rng(1).normal(size=problem.size)
-    gradient = weighting.apply(np.zeros(problem.size), problem.evidence)
+    start = weighting.apply(np.zeros(problem.size), problem.evidence)
     random = np.random.default_rng(2)
-    gradient = gradient.each(lambda own: random.normal(size=own.shape))
-    moved = weighting.direction(change, problem.evidence)
+    gradient = start.each(lambda own: random.normal(size=own.shape))
+    moved = weighting.apply(change, problem.evidence).each(np.subtract, start)
     both = [
         (a * b).sum()
         for a, b in zip(vars(moved).values(), vars(gradient).values(), strict=True)
