@@ -17,7 +17,7 @@ from steelyard.cli import options, output
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from steelyard.explain.row_cells import Evidence
+    from steelyard.explain.evidence import Evidence
 
 _DEMO = "compare methods on real data, explain one prediction, write a page"
 _DEMO_EXAMPLES = """

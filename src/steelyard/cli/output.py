@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from steelyard.explain.row_cells import Evidence
+    from steelyard.explain.evidence import Evidence
 
 # A pipe has no width; tables are as wide as they need to be.
 _PIPE_WIDTH = 400

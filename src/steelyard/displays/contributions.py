@@ -12,9 +12,9 @@ from steelyard._common.arrays import Floats
 from steelyard._common.text import cell_text, probability_text
 from steelyard.displays import drawing as draw
 from steelyard.exceptions import ParameterError
+from steelyard.explain.evidence import Evidence
 from steelyard.explain.local import LocalExplanation, explain_local
 from steelyard.explain.overall import explain_global
-from steelyard.explain.row_cells import Evidence
 from steelyard.explain.value_tables import AttributeTable
 
 # How many classes are drawn unless they are named.

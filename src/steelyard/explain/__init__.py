@@ -1,4 +1,4 @@
-"""Why a model says what it says: contributions, value tables, intervals, a web page.
+"""Explanations of models: contributions, value tables, intervals, a web page.
 
 Names are loaded when they are first used: intervals of weights need much that value
 tables do not.
@@ -10,11 +10,10 @@ from steelyard._common import names_of
 
 if TYPE_CHECKING:
     from steelyard.explain.counterfactual import *  # noqa: F403
+    from steelyard.explain.evidence import *  # noqa: F403
     from steelyard.explain.local import *  # noqa: F403
     from steelyard.explain.overall import *  # noqa: F403
     from steelyard.explain.page import *  # noqa: F403
-    from steelyard.explain.reasons import *  # noqa: F403
-    from steelyard.explain.row_cells import *  # noqa: F403
     from steelyard.explain.value_tables import *  # noqa: F403
     from steelyard.explain.weight_intervals import *  # noqa: F403
 
@@ -22,10 +21,9 @@ __getattr__, __all__ = names_of(
     "steelyard.explain",
     counterfactual="Change Counterfactual",
     local="LocalExplanation explain_local",
-    overall="GlobalExplanation explain_global",
-    page="Page page_text to_html",
-    reasons="column_importance",
+    evidence="Evidence EvidenceItem",
+    overall="GlobalExplanation column_importance explain_global",
+    page="Page page_text",
     value_tables="AttributeTable",
     weight_intervals="WeightIntervals explain_weights",
-    row_cells="Evidence EvidenceItem",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.text import probability_text, text_table
-from steelyard.explain.row_cells import NumberSteps, RowCells, number_label
+from steelyard.explain.row_cells import RowCells, number_label
 from steelyard.explain.shared import PlainData, number_text, typical_numbers
 from steelyard.explain.value_tables import gaussian_points
 from steelyard.model.base import TwoArrays
@@ -95,12 +96,12 @@ def counterfactual(
     Each step makes the change that brings the target furthest ahead of its best rival.
     For a sum and two classes these are the largest gains in order, and no smaller set
     suffices. Then each change, the last one first, is made as small as it can be: a
-    number is searched from what it is outward, in the steps that its column has.
+    number is searched from its value outward, in steps of the digits of its column.
     """
     winner = int(model.winners(row.encoded())[0])
     targets = [c for c in range(model.n_classes) if c != winner]
     steps = [
-        None if where is None else NumberSteps.of(where, label)
+        None if where is None else _NumberSteps.of(where, label)
         for where, label in zip(ranges, labels, strict=False)
     ]
     candidates = _candidates(model, row, fixed, steps)
@@ -126,6 +127,59 @@ def counterfactual(
 
 
 @dataclass(frozen=True)
+class _NumberSteps:
+    """The numbers that a column may have: within its range, in steps of its digits."""
+
+    where: NumberRange
+    now: float
+    """The number of the row; the middle of the column if that is missing."""
+
+    digits: int
+    """Digits after the point."""
+
+    @classmethod
+    def of(cls, where: NumberRange, label: str) -> _NumberSteps:
+        """Return the steps of a column, given the label of the cell of the row."""
+        try:
+            now, numbers = float(label), [where.low, where.high, float(label)]
+        except ValueError:
+            now, numbers = float(np.median(where.points)), [where.low, where.high]
+        texts = [f"{x:.9f}".rstrip("0") for x in numbers]
+        digits = max(len(text.partition(".")[2]) for text in texts)
+        # Numbers that were computed have as many as they need to be told apart.
+        return cls(where, now, digits if digits < 5 else max(cls._finest(where), 0))
+
+    @staticmethod
+    def _finest(where: NumberRange) -> int:
+        """Return the digits that steps of a thousandth of the range need."""
+        wide = where.high - where.low or 1.0
+        return int(np.ceil(3.0 - np.log10(wide))) if np.isfinite(wide) else 0
+
+    def rounded(self, numbers: Floats, digits: int | None = None) -> Floats:
+        """Return the nearest numbers that the column may have, increasing."""
+        digits = self.digits if digits is None else digits
+        return self.where.clipped(np.unique(np.round(numbers, digits)))
+
+    def nearest(self, winners: Callable[[Floats], Floats]) -> float | None:
+        """Return the number nearest to the present one of those that win.
+
+        First in coarse steps over the whole range, then finer ones on the way back.
+        """
+        best, digits = None, min(self.digits, self._finest(self.where))
+        low, high = self.where.low, self.where.high
+        while digits <= self.digits:
+            step = 10.0**-digits
+            numbers = np.arange(np.floor(low / step), np.ceil(high / step) + 1.0) * step
+            numbers = winners(self.rounded(numbers, digits))
+            if not len(numbers):
+                break
+            best = float(numbers[np.argmin(np.abs(numbers - self.now))])
+            low, high = sorted((best, best + np.sign(self.now - best) * step))
+            digits += 1
+        return best
+
+
+@dataclass(frozen=True)
 class _Candidates:
     """Every single change that may be made to a row."""
 
@@ -139,13 +193,9 @@ class _Candidates:
 
     def and_number(self, row: RowCells, column: int, number: float) -> _Candidates:
         """Return the candidates with one more, a number of a column."""
-        more = row.with_numbers(column, np.array([number]))
+        changed = row.with_numbers(column, np.array([number]))
         return _Candidates(
-            RowCells(
-                row.schema,
-                np.concatenate([self.rows.codes, more.codes]),
-                np.concatenate([self.rows.numbers, more.numbers]),
-            ),
+            _stacked([self.rows, changed]),
             np.append(self.column, column),
             [*self.labels, number_text(number)],
             np.append(self.distance, 0.0),
@@ -161,73 +211,66 @@ class _Candidates:
         ).joined()
 
 
+def _stacked(parts: list[RowCells]) -> RowCells:
+    return RowCells(
+        parts[0].schema,
+        np.concatenate([rows.codes for rows in parts]),
+        np.concatenate([rows.numbers for rows in parts]),
+    )
+
+
 def _candidates(
-    model: Any, row: RowCells, fixed: set[int], steps: list[NumberSteps | None]
+    model: Any, row: RowCells, fixed: set[int], steps: list[_NumberSteps | None]
 ) -> _Candidates:
-    schema = row.schema
-    made = [RowCells(schema, row.codes[:0], row.numbers[:0])]
+    made = [row.repeated(0)]
     owner, labels, distance = [], [], [np.zeros(0)]
-    # Pairs change with their columns.
-    for column in range(schema.n_columns):
+    # Interactions change with their columns.
+    for column in range(row.schema.n_columns):
         if column in fixed:
             continue
-        feature, now = schema.features[column], row.codes[0, column]
+        feature, now = row.schema.features[column], row.codes[0, column]
         if not row.takes_numbers(column):
             values = np.arange(1, feature.n_values - feature.missing_is_value + 1)
             values = values[values != now]
-            rows = RowCells(
-                schema,
-                np.repeat(row.codes, len(values), axis=0),
-                np.repeat(row.numbers, len(values), axis=0),
-            )
+            rows = row.repeated(len(values))
             rows.codes[:, column] = values
             labels += [feature.describe(int(code)) for code in values]
             is_ordered = feature.kind == "binned" and now > 0
             distance.append(np.abs(values - now) * float(is_ordered))
         else:
-            tried = _column_numbers(model, column, steps[column])
+            of_column = steps[column]
+            tried = _column_numbers(model, column, of_column)
             rows = row.with_numbers(column, tried)
             write = number_text if feature.is_fine else number_label
             labels += [write(x) for x in tried.tolist()]
-            own = steps[column]
-            now = np.nan if own is None else own.now
+            now = np.nan if of_column is None else of_column.now
             distance.append(np.nan_to_num(np.abs(tried - now)))
         made.append(rows)
         owner += [column] * len(rows.codes)
-    codes = np.concatenate([rows.codes for rows in made])
-    numbers = np.concatenate([rows.numbers for rows in made])
-    rows = RowCells(schema, codes, numbers).joined()
     columns = np.array(owner, dtype=np.int64)
+    rows = _stacked(made).joined()
     return _Candidates(rows, columns, labels, np.concatenate(distance))
 
 
-def _column_numbers(model: Any, column: int, steps: NumberSteps | None) -> Floats:
-    """Numbers of one column to try: in every bin, or along its density.
+def _column_numbers(model: Any, column: int, steps: _NumberSteps | None) -> Floats:
+    """Return numbers of one column to try: in every bin, or along its density.
 
-    None lies where no training row did, and none has more digits than it needs.
+    They are within the range of the training rows, with no more digits than needed.
     """
-    feature, where = model.schema.features[column], None
-    if steps is not None:
-        where = steps.where
+    feature, plain = model.schema.features[column], model.first_sum()
+    where = None if steps is None else steps.where
     if feature.is_coded:
-        numbers = np.unique(typical_numbers(np.array(feature.edges)))
+        numbers = typical_numbers(np.array(feature.edges))
+    elif plain is not None:
+        numbers = gaussian_points(plain.density(column), feature.step, where)
     else:
-        numbers = np.unique(_numbers_to_try(model, column, where))
+        of_rows = model.numbers[model.schema.gaussian.tolist().index(column)]
+        observed = of_rows[~np.isnan(of_rows)]
+        shares = np.linspace(0, 1, 61)
+        numbers = np.quantile(observed, shares) if len(observed) else observed
     if steps is None:
-        return numbers
+        return np.unique(numbers)
     return np.union1d(steps.rounded(numbers), [steps.where.low, steps.where.high])
-
-
-def _numbers_to_try(model: Any, j: int, where: NumberRange | None) -> Floats:
-    """Numbers of a Gaussian attribute, from its range or from training rows."""
-    plain = model.first_sum()
-    if plain is not None:
-        step = model.schema.features[j].step
-        return gaussian_points(plain.density(j), step, where)
-    numbers = model.numbers[model.schema.gaussian.tolist().index(j)]
-    known = numbers[~np.isnan(numbers)]
-    shares = np.linspace(0, 1, 61)
-    return np.unique(np.quantile(known, shares)) if len(known) else known
 
 
 @dataclass(frozen=True)
@@ -294,7 +337,7 @@ def _gaps(logs: Floats, target: int) -> Floats:
 
 
 def _search(
-    state: _Search, max_changes: int | None, steps: list[NumberSteps | None]
+    state: _Search, max_changes: int | None, steps: list[_NumberSteps | None]
 ) -> _Search:
     """Make the best change until the target wins; then do as little as suffices."""
     columns = state.candidates.column
@@ -322,7 +365,7 @@ def _search(
     return state
 
 
-def _nearer(state: _Search, k: int, steps: NumberSteps | None) -> _Search:
+def _nearer(state: _Search, k: int, steps: _NumberSteps | None) -> _Search:
     """Make one of the changes as small as suffices."""
     candidates, column = state.candidates, int(state.candidates.column[state.steps[k]])
     others = state.moved(state.steps[:k] + state.steps[k + 1 :])
@@ -333,11 +376,11 @@ def _nearer(state: _Search, k: int, steps: NumberSteps | None) -> _Search:
     chosen = int(same[enough[order[0]]])
     if state.row.takes_numbers(column) and steps is not None:
 
-        def found(numbers: Floats) -> Floats:
+        def winners(numbers: Floats) -> Floats:
             cells = others.cells.with_numbers(column, numbers)
             return numbers[others._margins(cells)[0] > 0.0]
 
-        number = steps.nearest(found)
+        number = steps.nearest(winners)
         if number is not None and abs(number - steps.now) < candidates.distance[chosen]:
             candidates = candidates.and_number(state.row, column, number)
             chosen = len(candidates.labels) - 1
@@ -346,7 +389,7 @@ def _nearer(state: _Search, k: int, steps: NumberSteps | None) -> _Search:
 
 
 def _least_changes(state: _Search) -> int | None:
-    """Return a lower bound on the number of changes, None where there is none.
+    """Return a lower bound on the number of changes, None if there is none.
 
     Against a single rival the largest gains in order are best; the hardest rival needs
     as many, and so do all together. With interactions the gains do not add up.

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats
+from steelyard._common.html import element, escape
+from steelyard._common.text import probability_text
 from steelyard.exceptions import ParameterError
 from steelyard.explain.counterfactual import Counterfactual, counterfactual
+from steelyard.explain.evidence import Evidence, EvidenceItem
 from steelyard.explain.row_cells import (
-    Evidence,
-    EvidenceItem,
     Neighbours,
     RowCells,
     describe_cells,
@@ -25,6 +26,8 @@ from steelyard.explain.shared import (
     ModelKind,
     Tabular,
     base_rates_of,
+    evidence_columns,
+    evidence_of,
     halve_interactions,
     in_words,
     kind_of,
@@ -32,8 +35,6 @@ from steelyard.explain.shared import (
     position_of,
     two_classes,
 )
-from steelyard.explain.value_summary import rows_text
-from steelyard.explain.value_tables import range_by_column
 from steelyard.model.base import Model
 from steelyard.model.uncertainty import LEVEL, half_width
 from steelyard.table.frames import as_table
@@ -41,6 +42,9 @@ from steelyard.table.summary.whole_column import NumberRange
 
 if TYPE_CHECKING:
     from steelyard.classifiers.base.estimator import BaseNB
+
+# How many rows are shown, and submodels of a model for each.
+_MAX_ROWS, _MAX_PARTS = 3, 10
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,8 +57,8 @@ class LocalExplanation(Tabular):
        P(c \mid x_i) \propto e^{s z_{ic}},
 
     with ``base`` b, ``contributions`` t and ``link_scale`` s. The base is the mean
-    score of the training rows, and contributions are what differs from it: their mean
-    over the training rows is 0. A model that is not one sum has neither, and ``parts``
+    score of the training rows, and contributions are relative to it: their mean over
+    the training rows is 0. A model that is not one sum has neither, and ``parts``
     instead; one that makes a sum for each query begins with its prior.
 
     Attributes
@@ -70,9 +74,9 @@ class LocalExplanation(Tabular):
     missing : ndarray of shape (n, d)
         Which cells are missing.
     base : ndarray of shape (n, K) or None
-        Where the scores start: means over the training rows.
+        Start of the scores: their means over the training rows.
     contributions : ndarray of shape (n, d, K) or None
-        What each cell adds to each score, and what a missing one takes off by being so.
+        Contribution of each cell to each score, missing cells included.
     scores : ndarray of shape (n, K) or None
         The sums.
     probabilities : ndarray of shape (n, K)
@@ -80,15 +84,15 @@ class LocalExplanation(Tabular):
     predicted : ndarray of shape (n,)
         What ``predict`` returns.
     parts : tuple of ExplainedPart
-        Halves, pairs or voters, each with an explanation of its own.
+        Halves, pairs or voters, each with its explanation.
     neighbours : tuple of Neighbours
         The training rows behind each row's model, for lazy classifiers.
     base_rates : ndarray of shape (K,) or None
-        Shares of the classes, where these are the answer with nothing known.
+        Shares of the classes, if these are the answer for a row without any cell.
     variances : tuple of ndarray of shapes (n, d, K) and (n, K), or None
-        Variances of the evidence of cells, and of its sum, where they are known.
+        Variances of the evidence of cells, and of its sum, if they are known.
     intervals : ndarray of shape (n, K, 2) or None
-        Low and high of 90 % intervals of the probabilities, where they are known.
+        Low and high of 90 % intervals of the probabilities, if they are known.
     """
 
     _not_data = ("model", "cells", "ranges")
@@ -109,10 +113,10 @@ class LocalExplanation(Tabular):
     neighbours: tuple[Neighbours, ...]
     model: Model
     cells: RowCells
-    ranges: list[NumberRange | None] = field(default_factory=list)
+    ranges: list[NumberRange | None]
     base_rates: Floats | None = None
     titles: Mapping[str, str] = field(default_factory=dict)
-    """Columns in words, where a file had labels of them."""
+    """Columns in words, if a file had labels of them."""
     variances: tuple[Floats, Floats] | None = None
     intervals: Floats | None = None
 
@@ -149,18 +153,18 @@ class LocalExplanation(Tabular):
                 f"{self.note} Ask its parts: explanation.parts[0].explanation."
                 "evidence(row)."
             )
-        chances = self.probabilities[row]
-        first, second = two_classes(chances, self.classes, target, against)
+        proba = self.probabilities[row]
+        first, second = two_classes(proba, self.classes, target, against)
         names, values, missing = self.attributes, self.values[row], self.missing[row]
         base = self.base[row] * self.link_scale
-        added = self.contributions[row] * self.link_scale
-        amounts = added[:, first] - added[:, second]
+        scaled = self.contributions[row] * self.link_scale
+        amounts = scaled[:, first] - scaled[:, second]
         titles = in_words(names, self.titles) if self.titles else [""] * len(names)
         changed = [name in self.edited for name in names]
         half: list[Any] = [None] * (len(names) + 1)
         if self.variances is not None:
-            both = [own[row][..., [first, second]].sum(-1) for own in self.variances]
-            # Each class has variances of its own against all others.
+            both = [v[row][..., [first, second]].sum(-1) for v in self.variances]
+            # Variances are those of a class against all others.
             share = 1.0 - 1.0 / len(self.classes)
             half = half_width(share * np.append(*both)).tolist()
         items = tuple(
@@ -173,7 +177,7 @@ class LocalExplanation(Tabular):
             for j in np.argsort(-np.abs(amounts), kind="stable")
         )
         classes = (str(self.classes[first]), str(self.classes[second]))
-        probability = float(chances[first])
+        probability = float(proba[first])
         prior = float(base[first] - base[second])
         is_centred, rate = self.model.centre is not None, None
         if self.base_rates is not None and not is_centred:
@@ -181,7 +185,7 @@ class LocalExplanation(Tabular):
         return Evidence(*classes, probability, prior, items, rate, is_centred, half[-1])
 
     def split_interactions(self) -> LocalExplanation:
-        """Divide what each interaction adds between the two, half and half.
+        """Divide the contribution of each interaction between its columns, by half.
 
         Returns
         -------
@@ -214,7 +218,7 @@ class LocalExplanation(Tabular):
         fixed: Any = (),
         max_changes: int | None = None,
     ) -> Counterfactual:
-        """Say what would have to change for another class to win.
+        """Search the fewest changes of a row after which another class wins.
 
         Parameters
         ----------
@@ -235,15 +239,15 @@ class LocalExplanation(Tabular):
         self._check_row(row)
         chosen = None if target is None else position_of(target, self.classes)
         columns = self.attributes[: self.cells.schema.n_columns]
-        unknown = [name for name in fixed if name not in columns]
-        if unknown:
+        no_columns = [name for name in fixed if name not in columns]
+        if no_columns:
             raise ParameterError(
-                f"`fixed` names {unknown}, which are not columns. Columns: "
+                f"`fixed` names {no_columns}, which are not columns. Columns: "
                 f"{', '.join(columns)}."
             )
-        held = {columns.index(name) for name in fixed}
+        kept = {columns.index(name) for name in fixed}
         cells, labels = self.cells.row(row), self.values[row]
-        search = chosen, held, max_changes, range_by_column(cells.schema, self.ranges)
+        search = chosen, kept, max_changes, self.ranges
         return counterfactual(self.model, cells, labels, *search)
 
     def plot(self, row: int = 0, **options: Any) -> Any:
@@ -268,7 +272,55 @@ class LocalExplanation(Tabular):
 
     def __repr__(self) -> str:
         """Show up to three rows as text."""
-        return rows_text(self)
+        lines = [self.note] if self.kind != "sum" else []
+        for row in range(min(len(self), _MAX_ROWS)):
+            lines.append(f"\nrow {row}: {self._prediction(row)}")
+            if self.contributions is not None:
+                lines.append(repr(self.evidence(row)))
+            if self.neighbours:
+                lines.append(repr(self.neighbours[row]))
+            for part in self.parts[:_MAX_PARTS]:
+                shown = part.explanation._prediction(row)
+                lines.append(f"  {part.name} (share {part.share:.3f}): {shown}")
+            if len(self.parts) > _MAX_PARTS:
+                lines.append(f"  … and {len(self.parts) - _MAX_PARTS} more")
+        if len(self) > _MAX_ROWS:
+            lines.append(f"\n… and {len(self) - _MAX_ROWS} more rows")
+        return "\n".join(lines).strip("\n")
+
+    def _prediction(self, row: int) -> str:
+        largest = probability_text(self.probabilities[row].max())
+        return f"{self.predicted[row]} (largest probability {largest})"
+
+    def _frame_columns(self) -> dict[str, Any]:
+        if self.base is None or self.contributions is None:
+            raise ParameterError(
+                f"{self.note} Ask its parts: explanation.parts[0].explanation."
+                "to_frame()."
+            )
+        n, n_lines = len(self), len(self.attributes) + 1
+        terms = np.concatenate([self.base[:, None, :], self.contributions], axis=1)
+        evidence = evidence_of(terms * self.link_scale).reshape(n * n_lines, -1)
+        missing = np.column_stack([np.zeros(n, dtype=bool), self.missing])
+        return {
+            "row": np.repeat(np.arange(n), n_lines),
+            "attribute": ["(base)", *self.attributes] * n,
+            "value": [value for row in self.values for value in ("", *row)],
+            "missing": missing.ravel(),
+            **evidence_columns(self.classes, evidence),
+        }
+
+    def _repr_html_(self) -> str:
+        if self.contributions is None:
+            return super()._repr_html_()
+        n_hidden = len(self) - _MAX_ROWS
+        shown = [
+            element("p", escape(f"row {row}")) + self.evidence(row)._repr_html_()
+            for row in range(min(len(self), _MAX_ROWS))
+        ]
+        if n_hidden > 0:
+            shown.append(element("p", f"… and {n_hidden} more rows"))
+        return "".join(shown)
 
     def _check_row(self, row: int) -> None:
         if not -len(self) <= row < len(self):
@@ -320,18 +372,23 @@ def explain_local(
     codes, model = clf._encode(X), model_of(clf)
     cells = RowCells.of(codes)
     named = describe_cells(cells, clf.encoder_.match(as_table(X, clf)))
-    found = _explain(model, clf, cells, named)
-    titles = clf.training_.labels
-    changed = tuple(dict.fromkeys(e.attribute for e in getattr(clf, "edits_", ())))
-    rates = base_rates_of(clf, model)
-    found = replace(found, base_rates=rates, titles=titles, edited=changed)
-    kept = None if hasattr(clf, "edits_") else getattr(clf, "uncertainty_", None)
-    if kept is not None:
+    is_edited = hasattr(clf, "edits_")
+    uncertainty = None if is_edited else getattr(clf, "uncertainty_", None)
+    variances = intervals = None
+    if uncertainty is not None:
         log_proba = model.log_proba(codes, clf.n_jobs)
-        intervals = kept.intervals(codes, log_proba, LEVEL)
-        variances = kept.of_contributions(codes, len(clf.classes_))
-        found = replace(found, variances=variances, intervals=intervals)
-    return found.split_interactions() if interactions == "split" else found
+        intervals = uncertainty.intervals(codes, log_proba, LEVEL)
+        variances = uncertainty.of_contributions(codes, len(clf.classes_))
+    explanation = replace(
+        _explain(model, clf, cells, named),
+        base_rates=base_rates_of(clf, model),
+        titles=clf.training_.labels,
+        edited=tuple(dict.fromkeys(e.attribute for e in getattr(clf, "edits_", ()))),
+        variances=variances,
+        intervals=intervals,
+    )
+    is_split = interactions == "split"
+    return explanation.split_interactions() if is_split else explanation
 
 
 def _explain(

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints
-from steelyard._common.text import text_table
+from steelyard._common.html import Markup, element, escape, html_bars, html_table
+from steelyard._common.text import bar, counted, signed, text_table
 from steelyard.exceptions import ParameterError
 from steelyard.explain.local import LocalExplanation, explain_local
 from steelyard.explain.shared import (
@@ -23,9 +24,13 @@ from steelyard.explain.shared import (
     in_words,
     kind_of,
     model_of,
+    percent,
 )
-from steelyard.explain.value_summary import overall_layout
-from steelyard.explain.value_tables import AttributeTable, attribute_tables, known_rows
+from steelyard.explain.value_tables import (
+    AttributeTable,
+    attribute_tables,
+    observed_rows,
+)
 from steelyard.model.base import Model
 from steelyard.model.edits import Edit
 from steelyard.model.table_model import NBModel
@@ -41,12 +46,18 @@ _WEIGHTS = (
     *("prior_weight_", "alpha_", "value_effects_", "intercept_"),
 )
 
+# How many submodels and base rates are shown as text.
+_MAX_PARTS, _MAX_RATES = 20, 6
+
+# Width and height of a small curve, and how many classes have a line in it.
+_WIDE, _HIGH, _MAX_LINES = 120.0, 26.0, 6
+
 
 @dataclass(frozen=True, repr=False)
 class GlobalExplanation(Tabular):
     r"""What a model has learned, attribute by attribute.
 
-    What values add is relative to the average training row. Importance is the mean over
+    Contributions are relative to the average training row. Importance is the mean over
     rows of the absolute evidence of an attribute for a class against the mean of the
     others, and the mean of that over classes,
 
@@ -64,34 +75,35 @@ class GlobalExplanation(Tabular):
     attributes : list of str
         Names of the columns.
     base : ndarray of shape (K,) or None
-        Where the scores start: means over the training rows. None where the model is
+        Start of the scores: their means over the training rows. None if the model is
         not one sum.
     tables : list of AttributeTable
-        Values, counts and contributions of every attribute; empty where the model is
-        not one sum.
+        Values, counts and contributions of every attribute; empty if the model is not
+        one sum.
     importance : ndarray of shape (d,) or None
         Importance of every attribute; that of a model with parts is the mean of its
-        parts by their shares. None where rows are needed and none were given.
+        parts by their shares. None if rows are needed and none were given.
     class_importance : ndarray of shape (d, K) or None
         The same for each class; None for interactions.
     source : str
-        What the importance was taken over.
+        The rows of the importance, in words.
     weights : dict
         Learned weights by the names of the fitted attributes.
     parts : tuple of ExplainedPart
-        Halves, pairs or voters, each with an explanation of its own.
+        Halves, pairs or voters, each with its explanation.
     importance_half_width : ndarray of shape (d,) or None
-        Half the widths of 90 % intervals of the importance, where they are known.
+        Half the widths of 90 % intervals of the importance, if they are known.
     rows : ndarray of shape (d,) or None
-        Weight of the training rows whose cell is known, for every attribute.
+        Weight of the training rows whose cell is observed, for every attribute.
     base_rates : ndarray of shape (K,) or None
-        Shares of the classes, where these are the answer with nothing known.
+        Shares of the classes, if these are the answer for a row without any cell.
     edits : tuple of Edit
         What was changed by hand.
     constraints : dict
         Shapes that were asked for, by column.
     left_out : tuple of str
-        Attributes that have no say, since they look like identifiers; they come last.
+        Attributes without contributions, since they look like identifiers; they come
+        last.
     """
 
     _not_data = ("edits", "left_out")
@@ -112,7 +124,7 @@ class GlobalExplanation(Tabular):
     rows: Floats | None = None
     base_rates: Floats | None = None
     titles: Mapping[str, str] = field(default_factory=dict)
-    """Columns in words, where a file had labels of them."""
+    """Columns in words, if a file had labels of them."""
     edits: tuple[Edit, ...] = ()
     constraints: dict[str, str] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
@@ -153,9 +165,9 @@ class GlobalExplanation(Tabular):
         if not interactions:
             problem = "There is no interaction: none was worth keeping, or made."
             raise ParameterError(problem)
-        known = ", ".join(table.name for table in interactions)
+        listed = ", ".join(table.name for table in interactions)
         raise ParameterError(
-            f"There is no interaction {interaction!r}. Interactions: {known}."
+            f"There is no interaction {interaction!r}. Interactions: {listed}."
         )
 
     def _is_interaction(self, j: int) -> bool:
@@ -186,7 +198,32 @@ class GlobalExplanation(Tabular):
 
     def layout(self) -> tuple[list[str], list[str], list[list[str]], list[str]]:
         """Return lines above, names of columns, lines of the table, lines below."""
-        return overall_layout(self)
+        k, d = len(self.classes), len(self.attributes)
+        n_interactions = sum(map(self._is_interaction, range(d)))
+        count = f"{d - n_interactions} attributes"
+        if n_interactions:
+            count += f" and {counted(n_interactions, 'interaction')}"
+        head = [f"{self.method}: {count}, {k} classes", self.note]
+        if self.base_rates is not None and k <= _MAX_RATES:
+            pairs = zip(self.classes, self.base_rates, strict=True)
+            rates = ", ".join(f"{c} {percent(rate)}" for c, rate in pairs)
+            head.append(f"With nothing known: {rates}.")
+        columns = _number_columns(self)
+        changed = {name: f" ({shape})" for name, shape in self.constraints.items()}
+        for name in {edit.attribute for edit in self.edits}:
+            changed[name] = changed.get(name, "") + " (edited)"
+        changed |= dict.fromkeys(self.left_out, " (left out)")
+        shown = [self.attributes[j] for j in self.order]
+        words = zip(shown, in_words(shown, self.titles), strict=True)
+        names = [title + changed.get(name, "") for name, title in words]
+        rows = list(map(list, zip(names, *columns.values(), strict=True)))
+        tail = _notes(self, columns) + [""] * bool(self.parts)
+        for part in self.parts[:_MAX_PARTS]:
+            tail.append(f"part: {part.name} (share {part.share:.3f})")
+        if len(self.parts) > _MAX_PARTS:
+            tail.append(f"… and {len(self.parts) - _MAX_PARTS} more parts")
+        tail += [f"edited by hand: {edit}" for edit in self.edits]
+        return head, ["attribute", *columns], rows if columns else [], tail
 
     def __repr__(self) -> str:
         """List the attributes by importance, and the parts."""
@@ -194,6 +231,105 @@ class GlobalExplanation(Tabular):
         numeric = [False, *(bool(header) for header in headers[1:])]
         table = ["", text_table(headers, rows, numeric)] if rows else []
         return "\n".join([*head, *table, *tail])
+
+    def _frame_columns(self) -> dict[str, Any]:
+        order = self.order
+        columns: dict[str, Any] = {"attribute": [self.attributes[j] for j in order]}
+        if self.importance is not None:
+            columns["importance"] = self.importance[order]
+        if self.tables:
+            ends = [self.tables[j].ends for j in order]
+            columns["least"], columns["most"] = np.array(ends).reshape(-1, 2).T
+        if self.rows is not None:
+            columns["rows"] = self.rows[order]
+        return columns
+
+    def _repr_html_(self) -> str:
+        head, header, rows, tail = self.layout()
+        if rows and self.importance is not None:
+            bars = html_bars(self.importance[self.order].tolist())
+            rows = [[*row[:-1], bar] for row, bar in zip(rows, bars, strict=True)]
+        if rows and self.tables:
+            curves = [_curve(self.tables[j]) for j in self.order]
+            header = [*header, ""]
+            rows = [[*row, curve] for row, curve in zip(rows, curves, strict=True)]
+        table = html_table(header, rows, 1) if rows else ""
+        above, below = (
+            element("p", "<br>".join(map(escape, lines))) if lines else ""
+            for lines in (head, tail)
+        )
+        return f"{above}{table}{below}"
+
+
+def _notes(whole: GlobalExplanation, columns: dict[str, list[str]]) -> list[str]:
+    """Return what the numbers of a table mean."""
+    lines = []
+    if whole.importance is not None:
+        line = f"importance: mean absolute evidence over {whole.source}"
+        lines.append(line + ", ± its 90 % interval" * ("±" in columns))
+    if "most" in columns:
+        of = f"for {whole.classes[1]}" if len(whole.classes) == 2 else "for a class"
+        lines.append(f"least, most: range of what its values say {of}, in log-odds")
+    if "rows" in columns:
+        lines.append("rows: training rows in which its value is known, by weight")
+    return lines
+
+
+def _number_columns(whole: GlobalExplanation) -> dict[str, list[str]]:
+    """Return numbers of the attributes, most important first, as texts by header."""
+    columns = {}
+    weights: Any = whole.weights.get("attribute_weights_")
+    # With effects of values, contributions are more than weights.
+    is_all = "value_effects_" not in whole.weights
+    if is_all and np.shape(weights) == (d := len(whole.attributes),):
+        # Interactions have effects and no weights.
+        texts = [
+            "" if whole._is_interaction(j) else f"{weights[j]:.3f}" for j in range(d)
+        ]
+        columns["weight"] = [texts[j] for j in whole.order]
+    if whole.importance is not None:
+        amounts = whole.importance[whole.order].tolist()
+        largest = float(whole.importance.max())
+        columns["importance"] = [f"{amount:.3f}" for amount in amounts]
+        if whole.importance_half_width is not None:
+            half = whole.importance_half_width[whole.order]
+            columns["±"] = [f"{amount:.3f}" for amount in half]
+        if whole.tables:
+            ends = zip(*(whole.tables[j].ends for j in whole.order), strict=True)
+            least, most = (list(map(signed, column)) for column in ends)
+            columns |= {"least": least, "most": most}
+        if whole.rows is not None:
+            columns["rows"] = [f"{whole.rows[j]:g}" for j in whole.order]
+        columns[""] = [bar(amount, largest) for amount in amounts]
+    return columns
+
+
+def _curve(table: AttributeTable) -> Markup:
+    """Draw the evidence of an attribute by value, and the line of no evidence."""
+    if table.sides:
+        return Markup("")
+    evidence = np.nan_to_num(table.evidence)
+    at = table.points
+    if at is None:
+        # Missing cells come first; every value is a step.
+        evidence = np.repeat(evidence[1:], 2, axis=0)
+        at = np.repeat(np.arange(len(evidence) / 2 + 1), 2)[1:-1]
+    if not len(evidence):
+        return Markup("")
+    low, high = min(0.0, float(evidence.min())), max(0.0, float(evidence.max()))
+    x = _WIDE * (at - at.min()) / ((np.ptp(at)) or 1.0)
+    y = _HIGH * (high - evidence) / ((high - low) or 1.0)
+    zero = f"{_HIGH * high / ((high - low) or 1.0):.1f}"
+    axis = {"x1": 0, "x2": int(_WIDE), "y1": zero, "y2": zero}
+    lines = [element("line", stroke="currentColor", stroke_dasharray="1 2", **axis)]
+    chosen = [1] if len(table.classes) == 2 else range(len(table.classes))[:_MAX_LINES]
+    for c in chosen:
+        points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y[:, c], strict=True))
+        style = {"fill": "none", "stroke": "#2a7f62", "stroke_width": 1.5}
+        lines.append(element("polyline", points=points, **style))
+    box = f"-1 -1 {_WIDE + 2:.0f} {_HIGH + 2:.0f}"
+    size = {"width": int(_WIDE), "height": int(_HIGH), "viewBox": box}
+    return Markup(element("svg", "".join(lines), aria_hidden="true", **size))
 
 
 def explain_global(clf: BaseNB, X: Any = None) -> GlobalExplanation:
@@ -234,23 +370,30 @@ def explain_global(clf: BaseNB, X: Any = None) -> GlobalExplanation:
     least, most: range of what its values say for a class, in log-odds
     rows: training rows in which its value is known, by weight
     """
-    model = model_of(clf)
-    rows = None if X is None else explain_local(clf, X)
-    counts = getattr(clf, "counts_", None)
-    ranges = clf.training_.ranges
-    weights = learned_weights(clf)
-    kept = None if hasattr(clf, "edits_") else getattr(clf, "uncertainty_", None)
-    made = _explain(model, counts, type(clf).__name__, weights, rows, ranges, kept)
-    edits = tuple(getattr(clf, "edits_", ()))
-    titles = clf.training_.labels
-    made = replace(made, base_rates=base_rates_of(clf, model), titles=titles)
-    names = made.attributes
-    left_out = tuple(names[j] for j in clf.encoder_.schema_.left_out)
-    made = replace(made, edits=edits, left_out=left_out, constraints=_shapes_of(clf))
-    if not titles:
-        return made
-    named = zip(made.tables, in_words(made.attributes, titles), strict=False)
-    return replace(made, tables=[replace(table, title=title) for table, title in named])
+    model, titles = model_of(clf), clf.training_.labels
+    is_edited = hasattr(clf, "edits_")
+    made = _explain(
+        model,
+        getattr(clf, "counts_", None),
+        type(clf).__name__,
+        learned_weights(clf),
+        None if X is None else explain_local(clf, X),
+        clf.training_.ranges,
+        None if is_edited else getattr(clf, "uncertainty_", None),
+    )
+    tables = made.tables
+    if titles:
+        named = zip(tables, in_words(made.attributes, titles), strict=False)
+        tables = [replace(table, title=title) for table, title in named]
+    return replace(
+        made,
+        tables=tables,
+        base_rates=base_rates_of(clf, model),
+        titles=titles,
+        edits=tuple(getattr(clf, "edits_", ())),
+        constraints=_shapes_of(clf),
+        left_out=tuple(made.attributes[j] for j in clf.encoder_.schema_.left_out),
+    )
 
 
 def _shapes_of(clf: Any) -> dict[str, str]:
@@ -286,23 +429,23 @@ def _explain(
     parts = []
     for k, part in enumerate(model.parts()):
         part_rows = None if rows is None else rows.parts[k].explanation
-        of_part = None if counts is None else counts.of_classes(part.classes)
-        made = _explain(part.model, of_part, method, {}, part_rows, ranges)
+        part_counts = None if counts is None else counts.of_classes(part.classes)
+        made = _explain(part.model, part_counts, method, {}, part_rows, ranges)
         parts.append(ExplainedPart(part.name, part.share, made))
     by_class = _importance(tables, rows)
     if by_class is not None and tables:
-        # What is the same in every row tells none from another.
+        # A constant distinguishes no rows.
         by_class[[table.is_constant for table in tables]] = 0.0
     importance = None if by_class is None else by_class.mean(axis=1)
     if importance is None and parts:
         importance = _mean_of_parts(parts)
     half = [table.importance_half_width for table in tables if rows is None]
     half_of_importance = None
-    if half and all(own is not None for own in half):
+    if half and all(width is not None for width in half):
         half_of_importance = np.array(half).mean(axis=1)
     source = "the training counts"
     features = model.schema.features
-    if any(not own.is_coded and own.kind != "linear" for own in features):
+    if any(not f.is_coded and f.kind != "linear" for f in features):
         source += ", by the fitted densities for Gaussian attributes"
     if rows is not None:
         source = "the given rows"
@@ -320,13 +463,13 @@ def _explain(
         weights=weights,
         tables=tables,
         parts=tuple(parts),
-        rows=known_rows(model.schema, counts),
+        rows=observed_rows(model.schema, counts),
         importance_half_width=half_of_importance,
     )
 
 
 def _mean_scores(model: NBModel) -> Floats:
-    """Return the mean scores of the training rows, without centres the prior."""
+    """Return the mean scores of the training rows; without centres, the prior."""
     if model.centre is None:
         return model.log_prior
     return np.asarray(model.log_prior + model.centre.sum(axis=0))
@@ -350,3 +493,20 @@ def _mean_of_parts(parts: list[ExplainedPart]) -> Floats | None:
         return None
     shares = np.array([part.share for part in parts])
     return np.asarray(np.average(np.array(by_part), axis=0, weights=shares))
+
+
+def column_importance(clf: Any) -> Floats:
+    """Return the importance of every column; of an interaction either side has half."""
+    whole = explain_global(clf)
+    if whole.importance is None:
+        raise AttributeError(
+            f"{type(clf).__name__} has no feature_importances_ without rows: "
+            "explain_global(X).importance takes them over the rows of X."
+        )
+    schema = clf.encoder_.schema_
+    out = np.array(whole.importance[: schema.n_columns])
+    interactions = (feature.sides for feature in schema.features if feature.sides)
+    for amount, sides in zip(whole.importance[len(out) :], interactions, strict=True):
+        for side in sides:
+            out[side.feature] += amount / 2.0
+    return out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import zlib
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
@@ -28,24 +29,25 @@ from steelyard.explain.overall import explain_global
 from steelyard.explain.page_card import (
     Words,
     add_card,
-    control_of,
     read_card,
     read_words,
     trust_line,
 )
 from steelyard.explain.row_cells import raw_values
 from steelyard.explain.shared import in_words, model_of
-from steelyard.explain.value_tables import range_by_column
-from steelyard.export.plan import node_data
-from steelyard.export.reading import plan_of
-from steelyard.export.source import is_large, json_plan, scoring_script
+from steelyard.explain.value_tables import density_range, range_by_column
+from steelyard.export.plan import Plan, node_data
+from steelyard.export.reading import plan_of, side_of
+from steelyard.export.source import is_large, json_plan, json_side, scoring_script
 from steelyard.model.base import Model
 from steelyard.model.edits import Edit
+from steelyard.model.table_model import NBModel
 from steelyard.notices.notice import in_lines
 from steelyard.proba.counts import Counts
 from steelyard.table.frames import as_table
 from steelyard.table.labels import known_labels, labels_of_rows
 from steelyard.table.schema import TableSchema
+from steelyard.table.summary.whole_column import NumberRange
 
 if TYPE_CHECKING:
     from steelyard.classifiers.base.estimator import BaseNB
@@ -68,50 +70,8 @@ _EDITING = (*_SCRIPTS[:-1], "edit.js", "page.js")
 
 _MAX_CASES = 5000
 
-# Of the tables of intervals; with many classes they are left out.
+# Of the tables of intervals; larger ones, of many classes, are left out.
 _MAX_BYTES = 400_000
-
-
-def to_html(
-    clf: BaseNB,
-    path: str | PathLike[str],
-    title: str | None = None,
-    target: str | None = None,
-    **options: Any,
-) -> None:
-    """Write a classifier as a web page in which values can be set and seen to count.
-
-    The page holds the numbers of the model, as exact as they are, and computes the
-    posterior as ``predict_proba`` does. It is one file and loads nothing. Its address
-    keeps the values that are set, after the ``#``.
-
-    Parameters
-    ----------
-    clf : BaseNB
-        A fitted classifier: one sum, a mixture (RNB) or one-vs-one.
-    path : str or path-like
-        Where to write. An existing file is replaced in one step.
-    title : str, default=None
-        Heading of the page; by default the question that it answers.
-    target : str, default=None
-        What is predicted, as the page asks for it; by default the name of the target
-        at fit, if it had one.
-    **options
-        Those of ``page_text``: ``card``, ``rows``, ``language`` and ``steps``.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> from sklearn.datasets import load_iris
-    >>> from steelyard import NaiveBayes
-    >>> clf = NaiveBayes().fit(*load_iris(return_X_y=True, as_frame=True))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     page = pathlib.Path(folder) / "iris.html"
-    ...     clf.to_html(page, "Iris")
-    ...     page.read_text(encoding="utf-8")[:15]
-    '<!DOCTYPE html>'
-    """
-    Page(page_text(clf, title, target, **options)).save(path)
 
 
 def page_text(
@@ -123,41 +83,46 @@ def page_text(
     language: str | PathLike[str] | None = None,
     steps: Mapping[str, Any] | None = None,
 ) -> str:
-    """Return the text of a page.
+    """Return the HTML of a page in which values can be set and seen to count.
+
+    It has the numbers of the model, as exact as they are, and computes the posterior as
+    ``predict_proba`` does. It is one file and loads nothing. Its address keeps the
+    values that are set, after the ``#``.
 
     Parameters
     ----------
     clf : BaseNB
-        A fitted classifier.
+        A fitted classifier: one sum, a mixture (RNB) or one-vs-one.
     title, target : str, default=None
-        As in ``to_html``; they go before those of the card.
+        Heading and what is predicted, before those of the card; by default the question
+        that the page answers, and the name of the target at fit.
     card : mapping or path of a TOML file, default=None
         What readers should know: ``read_card`` lists it.
     rows : table or (table, labels), default=None
         Rows that the page offers as cases. Whoever has the page has them.
     language : {"en", "de"} or path of a TOML file, default=None
-        Words of the page: ``read_words`` says what is in a file.
+        Words of the page: see ``read_words`` for such a file.
     steps : mapping, default=None
         What can be edited in the page, from ``steelyard.control.edit_steps``.
     """
-    known = read_card(card)
-    words = read_words(language or known.get("language", "en"))
-    data = page_data(clf, target or known.get("target"), words)
-    add_card(data, known, words)
+    card = read_card(card)
+    words = read_words(language or card.get("language", "en"))
+    data = page_data(clf, target or card.get("target"), words)
+    add_card(data, card)
     if rows is not None:
         data["rows"] = _cases(clf, rows)
     scripts: tuple[str, ...] = _SCRIPTS
     if steps is not None:
         data["steps"], scripts = steps, _EDITING
     asset = partial(read_asset, "steelyard.explain")
-    heading = title or known.get("title") or _question(data, words)
+    heading = title or card.get("title") or _question(data, words)
     style, unpack = _compact(asset("page.css")), _compact(asset("unpack.js"))
     code = _compact("".join([scoring_script(), *map(asset, scripts)]))
     parts = {
         "LANG": html.escape(words.language),
         "DIR": words.direction,
         "TITLE": html.escape(heading),
-        "TRUST": html.escape(trust_line(clf, known, words)),
+        "TRUST": html.escape(trust_line(clf, card, words)),
         "ABOUT": _about(clf, data, words),
         "POLICY": content_policy(style, [unpack, code]),
         "STYLE": style,
@@ -177,11 +142,11 @@ class Page:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the page; an existing file is replaced in one step."""
-        # Half a pair of surrogates is no text; data have it escaped.
+        # Half a surrogate pair is no text; data have it escaped.
         atomic_write(path, self.text.encode("utf-8", "replace"))
 
     def _repr_html_(self) -> str:
-        """Show the page in a frame of its own, from which nothing reaches out."""
+        """Show the page in a frame without access to anything outside it."""
         return element(
             "iframe",
             srcdoc=self.text,
@@ -192,13 +157,13 @@ class Page:
 
 
 def _compact(text: str) -> str:
-    """Leave indentation and lines of comment out; no text of a script spans lines."""
+    """Drop indentation and comments of a script, in which no text spans lines."""
     lines = (line.strip() for line in text.splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 def _packed(text: str) -> str:
-    """Pack a script, which makes it a third as long; ``unpack.js`` runs it."""
+    """Compress a script to a third of its length; ``unpack.js`` runs it."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     return b64encode(packer.compress(text.encode()) + packer.flush()).decode("ascii")
 
@@ -213,7 +178,7 @@ def _question(data: dict[str, Any], words: Words) -> str:
 
 
 def _about(clf: BaseNB, data: dict[str, Any], words: Words) -> str:
-    """Say how the model adds up, what was odd, and what was changed by hand."""
+    """Describe how the model adds up, notices of its training rows, and edits."""
     n_columns = sum(
         data["attributes"][j]["kind"] != "interaction" for j in data["order"]
     )
@@ -245,23 +210,22 @@ def _cases(clf: BaseNB, rows: Any) -> dict[str, Any]:
             f"A page takes at most {_MAX_CASES} rows. Got {table.n_rows}: give some "
             "of them, such as X.sample(200)."
         )
-    schema, columns = model_of(clf).schema, clf.encoder_.match(table)
-    features = schema.features
-    large = [is_large(feature.values) for feature in features]
-    cells = [
-        [str(cell) if is_text and cell is not None else cell for cell in of_column]
-        for is_text, of_column in zip(
-            large, map(raw_values, features, columns), strict=False
-        )
-    ]
-    n_interactions = len(features) - len(cells)
-    found: dict[str, Any] = {
-        "cells": [[*row, *[None] * n_interactions] for row in zip(*cells, strict=True)]
+    schema, by_column = model_of(clf).schema, []
+    for feature, column in zip(
+        schema.features, clf.encoder_.match(table), strict=False
+    ):
+        cells = raw_values(feature, column)
+        if is_large(feature.values):
+            cells = [None if cell is None else str(cell) for cell in cells]
+        by_column.append(cells)
+    of_interactions = [None] * (len(schema) - len(by_column))
+    cases: dict[str, Any] = {
+        "cells": [[*row, *of_interactions] for row in zip(*by_column, strict=True)]
     }
     if y is not None:
         y = labels_of_rows(y, table.n_rows)
-        found["labels"] = known_labels(y, clf.classes_).tolist()
-    return found
+        cases["labels"] = known_labels(y, clf.classes_).tolist()
+    return cases
 
 
 def page_data(
@@ -283,30 +247,32 @@ def page_data(
     columns = enumerate(zip(plan.attributes, ranges, strict=True))
     titles: Mapping[Any, Any] = clf.training_.labels
     attributes = [
-        {"name": name, **control_of(plain, j, plan, where)}
+        {"name": name, **_control(plain, j, plan, where)}
         for j, (name, where) in columns
     ]
-    for own, title in zip(attributes, in_words(plan.attributes, titles), strict=True):
-        own["title"] = title
-        if own["name"] in whole.constraints:
-            own["shape"] = whole.constraints[own["name"]].split(" for ", 1)
-    for own, column in zip(attributes, plan.columns, strict=False):
+    shown = in_words(plan.attributes, titles)
+    for attribute, title in zip(attributes, shown, strict=True):
+        attribute["title"] = title
+        if attribute["name"] in whole.constraints:
+            shape = whole.constraints[attribute["name"]]
+            attribute["shape"] = shape.split(" for ", 1)
+    for attribute, column in zip(attributes, plan.columns, strict=False):
         if column.part == "day":
             others = ((j, c) for j, c in enumerate(plan.columns) if c is not column)
-            own["date"] = {c.part: j for j, c in others if c.date == column.date}
-    left_out, asked = model.schema.left_out, getattr(clf, "target_name_", None)
+            attribute["date"] = {c.part: j for j, c in others if c.date == column.date}
+    left_out, name = model.schema.left_out, getattr(clf, "target_name_", None)
     for j, table in enumerate(whole.tables):
         if table.sides and table.counts is not None:
-            # Codes of cells that no training row is in; weights of rows may be zero.
+            # Codes of cells without training rows; weights of rows may be zero.
             attributes[j]["empty"] = np.flatnonzero(~table.counts.any(axis=1)).tolist()
     _add_shares(attributes, plain.schema, getattr(clf, "counts_", None))
     _add_edits(attributes, getattr(clf, "edits_", ()))
-    words = words or read_words("en")
+    words = words or Words()
     return {
         "lang": words.language,
         "words": dict(words.texts),
         "note": model.note(),
-        "target": target or titles.get(asked, asked),
+        "target": target or titles.get(name, name),
         "classes": [str(c) for c in model.classes.tolist()],
         "order": [j for j in whole.order.tolist() if j not in left_out],
         "rates": None if whole.base_rates is None else whole.base_rates.tolist(),
@@ -317,26 +283,82 @@ def page_data(
     }
 
 
+def _control(
+    model: NBModel, j: int, plan: Plan, where: NumberRange | None
+) -> dict[str, Any]:
+    """Describe how a column is set."""
+    schema, feature = model.schema, model.schema.features[j]
+    if feature.sides:
+        sides = [vars(json_side(side_of(schema, side))) for side in feature.sides]
+        labels = [schema.describe(j, code) for code in range(feature.n_codes)]
+        return {"kind": "interaction", "sides": sides, "labels": labels}
+    if feature.kind == "categorical":
+        category = {"kind": "category", "values": plan.columns[j].values}
+        labels = list(map(str, feature.values))
+        return {**category, "labels": labels, "missing": feature.missing_code}
+    # A column of one number has a slider all the same.
+    some_width = where is not None and where.low < where.high
+    ends = (where.low, where.high) if where and some_width else _limits(model, j)
+    control: dict[str, Any] = {"kind": "number", "cuts": list(feature.edges)}
+    control |= dict(zip(("low", "high"), ends, strict=True))
+    if where is not None and some_width:
+        control |= {"whole": where.is_whole, "quartiles": list(where.quartiles)}
+        control["histogram"] = list(where.histogram)
+    if feature.is_fine or not feature.is_coded:
+        control["tries"] = _tries(model, j, where)
+    else:
+        codes = range(1, len(feature.edges) + 2)
+        control["edges"] = list(feature.edges)
+        control["labels"] = [feature.describe(code) for code in codes]
+        control["missing"] = feature.missing_code
+    return control
+
+
+def _tries(model: NBModel, j: int, where: NumberRange | None) -> dict[str, Any]:
+    """Return the numbers that a search for changes tries: ends and step of a density.
+
+    Of bins it tries a number in each.
+    """
+    feature, grid = model.schema.features[j], None
+    ends = None if where is None else [where.low, where.high]
+    if not feature.is_coded:
+        grid = [*(ends or density_range(model.density(j))), feature.step]
+    return {"grid": grid, "range": ends}
+
+
+def _limits(model: NBModel, j: int) -> tuple[float, float]:
+    """Return the ends of a slider of a column without a range of training rows."""
+    feature, wide = model.schema.features[j], 0.0
+    edges = np.array(feature.edges if feature.edges else [0.0])
+    if not feature.is_coded:
+        edges = np.array(density_range(model.density(j)))
+    else:
+        wide = float(np.ptp(edges)) / max(1, len(edges) - 1)
+        wide = wide or max(abs(float(edges[0])), 1.0)
+    low, high = float(edges.min()) - wide, float(edges.max()) + wide
+    return (low, high) if math.isfinite(high - low) else (-1e308, 1e308)
+
+
 def _add_shares(
     attributes: list[dict[str, Any]], schema: TableSchema, counts: Counts | None
 ) -> None:
-    """Add the share of the known cells that hold each category."""
+    """Add the share of each category among the observed cells."""
     if counts is None or counts.schema != schema:
         return
-    for j, own in enumerate(attributes):
-        if own["kind"] == "category":
+    for j, attribute in enumerate(attributes):
+        if attribute["kind"] == "category":
             first = schema.offsets[j] + 1
-            rows = counts.by_code[first : first + len(own["values"])].sum(axis=1)
+            rows = counts.by_code[first : first + len(attribute["values"])].sum(axis=1)
             if rows.sum() > 0.0:
-                own["shares"] = (rows / rows.sum()).tolist()
+                attribute["shares"] = (rows / rows.sum()).tolist()
 
 
 def _sureness(clf: BaseNB, schema: TableSchema) -> dict[str, Any] | None:
-    """Return what the page needs for intervals; None where a model has none."""
-    own = getattr(clf, "uncertainty_", None)
-    if own is None or hasattr(clf, "edits_"):
+    """Return what the page needs for intervals; None if a model has none."""
+    uncertainty = getattr(clf, "uncertainty_", None)
+    if uncertainty is None or hasattr(clf, "edits_"):
         return None
-    variances = own.variances.astype("<f4")
+    variances = uncertainty.variances.astype("<f4")
     if variances.nbytes > _MAX_BYTES:
         return None
     features = []
@@ -350,23 +372,22 @@ def _sureness(clf: BaseNB, schema: TableSchema) -> dict[str, Any] | None:
         features.append({"start": start, **place})
     return {
         "features": features,
-        "base": own.base.tolist(),
+        "base": uncertainty.base.tolist(),
         "variances": b64encode(variances.tobytes()).decode("ascii"),
-        # Nine of ten, as in predict_interval.
+        # 90 % intervals, as in predict_interval.
         "z": 1.6448536269514722,
     }
 
 
 def _add_edits(attributes: list[dict[str, Any]], edits: Sequence[Edit]) -> None:
-    """Say of each attribute what was changed by hand, and where."""
-    by_name = {own["name"]: own for own in attributes}
+    """Add to each attribute what was changed by hand, and in which range."""
+    by_name = {attribute["name"]: attribute for attribute in attributes}
     for edit in edits:
-        if own := by_name.get(edit.attribute):
-            own.setdefault("edited", []).append(str(edit))
+        if attribute := by_name.get(edit.attribute):
             asked = json.loads(edit.asked)
-            own.setdefault("edits", []).append(
-                {key: asked[key] for key in ("from", "to") if key in asked}
-            )
+            ends = {key: asked[key] for key in ("from", "to") if key in asked}
+            attribute.setdefault("edited", []).append(str(edit))
+            attribute.setdefault("edits", []).append(ends)
 
 
 def _part_names(model: Model, name: str) -> list[str]:
@@ -376,6 +397,5 @@ def _part_names(model: Model, name: str) -> list[str]:
     names = []
     for part in model.parts():
         share = f" (share {part.share:.3f})" if model.kind == "mixture" else ""
-        own = f"{name}: " * bool(name) + part.name + share
-        names += _part_names(part.model, own)
+        names += _part_names(part.model, f"{name}: " * bool(name) + part.name + share)
     return names

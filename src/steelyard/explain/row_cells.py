@@ -1,13 +1,7 @@
-"""Encoded rows that can be read, changed cell by cell, and the rows behind them.
-
-A number is changed in the steps that its column has. Evidence of a row is what speaks
-for one class against another.
-"""
+"""Encoded rows that can be read and changed cell by cell, and their neighbours."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,19 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints
-from steelyard._common.text import (
-    as_plain,
-    probability_text,
-    sided_bars,
-    signed,
-    text_table,
-)
-from steelyard.explain.shared import PlainData, Tabular, percent
+from steelyard._common.text import text_table
+from steelyard.explain.shared import PlainData
 from steelyard.table.by_schema import ColumnCells, encode_numbers
 from steelyard.table.codes import CodeBlock, Codes, by_width, code_dtype
 from steelyard.table.columns import TableColumn
 from steelyard.table.schema import FeatureSchema, TableSchema
-from steelyard.table.summary.whole_column import NumberRange
 
 # How many training rows are shown as text.
 _MAX_NEIGHBOURS = 10
@@ -57,9 +44,9 @@ class RowCells:
 
     def encoded(self) -> Codes:
         """Return the cells as a table that models can score."""
-        schema, own = self.schema, self.schema.without_interactions
-        most = max((schema.features[j].n_codes for j in own.coded), default=1)
-        groups = [(code_dtype(most), own.coded.tolist())] if len(own.coded) else []
+        schema, coded = self.schema, self.schema.without_interactions.coded.tolist()
+        most = max((schema.features[j].n_codes for j in coded), default=1)
+        groups = [(code_dtype(most), coded)] if coded else []
         # Interactions in blocks as an encoder makes them: sums are equal bit by bit.
         groups += by_width(schema, np.flatnonzero(schema.is_interaction).tolist())
         blocks = []
@@ -71,11 +58,15 @@ class RowCells:
 
     def row(self, i: int) -> RowCells:
         """Return one row."""
-        part = slice(i, i + 1)
-        return RowCells(self.schema, self.codes[part], self.numbers[part])
+        return RowCells(self.schema, self.codes[i : i + 1], self.numbers[i : i + 1])
+
+    def repeated(self, n: int) -> RowCells:
+        """Return one row n times."""
+        rows = np.repeat(self.codes, n, axis=0), np.repeat(self.numbers, n, axis=0)
+        return RowCells(self.schema, *rows)
 
     def joined(self) -> RowCells:
-        """Return the same cells with the interactions that follow from them."""
+        """Return the same cells with codes of interactions made from them."""
         codes = self.codes.copy()
         for j in np.flatnonzero(self.schema.is_interaction):
             a, b = self.schema.features[j].sides
@@ -90,12 +81,10 @@ class RowCells:
 
     def with_numbers(self, column: int, numbers: Floats) -> RowCells:
         """Return one row once for each number that a column of it may have."""
-        codes = np.repeat(self.codes, len(numbers), axis=0)
-        cells = np.repeat(self.numbers, len(numbers), axis=0)
-        feature = self.schema.features[column]
-        encoded = encode_numbers(feature, numbers)
-        (codes if feature.is_coded else cells)[:, column] = encoded
-        return RowCells(self.schema, codes, cells).joined()
+        rows, feature = self.repeated(len(numbers)), self.schema.features[column]
+        cells = rows.codes if feature.is_coded else rows.numbers
+        cells[:, column] = encode_numbers(feature, numbers)
+        return rows.joined()
 
     def label(self, i: int, j: int) -> str:
         """Name the value of a cell."""
@@ -112,11 +101,11 @@ def number_label(number: float) -> str:
 def describe_cells(
     cells: RowCells, columns: list[TableColumn]
 ) -> tuple[list[list[str]], NDArray[np.bool_]]:
-    """Name every cell as the user gave it, and say which are missing.
+    """Name every cell as the user gave it; return which are missing as well.
 
     Unlike codes, the columns tell a missing cell from a value never seen, and from the
-    value that is imputed for it. A cell of fine bins is named by its number,
-    an interaction by the groups of its two cells; it is missing where one of them is.
+    value that is imputed for it. A cell of fine bins is named by its number, an
+    interaction by the groups of its two cells; it is missing if one of them is.
     """
     schema = cells.schema
     labels: list[list[str]] = [[] for _ in cells.codes]
@@ -132,9 +121,7 @@ def describe_cells(
             elif feature.is_fine:
                 label = number_label(float(value))
             elif feature.is_coded and cells.codes[i, j] == 0:
-                label = (
-                    f"{value} (left out)" if feature.left_out else f"{value} (unseen)"
-                )
+                label = f"{value} ({'left out' if feature.left_out else 'unseen'})"
             labels[i].append(label)
     for j in range(schema.n_columns, len(schema)):
         sides = [side.feature for side in schema.features[j].sides]
@@ -145,7 +132,7 @@ def describe_cells(
 
 
 def raw_values(feature: FeatureSchema, column: TableColumn) -> list[Any]:
-    """Cells as they were given, None where they are missing."""
+    """Return cells as they were given, None if they are missing."""
     if feature.kind == "categorical" or column.cells == "text":
         factor = ColumnCells(column).factor
         values = list(factor.values)
@@ -176,12 +163,12 @@ class Neighbours(PlainData):
         ]
         headers = ["training row", "class", "distance", "weight"]
         shown = text_table(headers, lines, [True, False, True, True])
-        more = len(self.rows) - len(lines)
-        return shown + (f"\n… and {more} more" if more > 0 else "")
+        n_hidden = len(self.rows) - len(lines)
+        return shown + (f"\n… and {n_hidden} more" if n_hidden > 0 else "")
 
 
 def neighbours_of(model: Any, codes: Codes) -> tuple[Neighbours, ...]:
-    """Return the training rows that count for each query, if a model has kept them."""
+    """Return the training rows that a lazy model weighs for each query."""
     if not model.is_lazy:
         return ()
     by_query = []
@@ -192,153 +179,3 @@ def neighbours_of(model: Any, codes: Codes) -> tuple[Neighbours, ...]:
         labels = model.classes[model.y[kept]]
         by_query.append(Neighbours(kept, labels, distance[kept], mass[kept]))
     return tuple(by_query)
-
-
-@dataclass(frozen=True)
-class NumberSteps:
-    """The numbers that a column may hold: between its ends, in steps of its digits."""
-
-    where: NumberRange
-    now: float
-    """What the row holds; the middle of the column if that is unknown."""
-
-    digits: int
-    """Digits after the point."""
-
-    @classmethod
-    def of(cls, where: NumberRange, label: str) -> NumberSteps:
-        """Return the steps of a column; the row holds what a label says."""
-        try:
-            now, known = float(label), [where.low, where.high, float(label)]
-        except ValueError:
-            now, known = float(np.median(where.points)), [where.low, where.high]
-        texts = [f"{x:.9f}".rstrip("0") for x in known]
-        digits = max(len(text.partition(".")[2]) for text in texts)
-        # Numbers that were computed have as many as they need to be told apart.
-        return cls(where, now, digits if digits < 5 else max(cls._finest(where), 0))
-
-    @staticmethod
-    def _finest(where: NumberRange) -> int:
-        """Return digits of a number that tell a thousandth of the range apart."""
-        wide = where.high - where.low or 1.0
-        return int(np.ceil(3.0 - np.log10(wide))) if np.isfinite(wide) else 0
-
-    def rounded(self, numbers: Floats, digits: int | None = None) -> Floats:
-        """Return the nearest numbers that the column may hold, increasing."""
-        digits = self.digits if digits is None else digits
-        return self.where.clipped(np.unique(np.round(numbers, digits)))
-
-    def nearest(self, found: Callable[[Floats], Floats]) -> float | None:
-        """Return the number nearest to the present one of those that a search finds.
-
-        First in coarse steps over the whole range, then finer ones on the way back.
-        """
-        best, digits = None, min(self.digits, self._finest(self.where))
-        low, high = self.where.low, self.where.high
-        while digits <= self.digits:
-            step = 10.0**-digits
-            numbers = np.arange(np.floor(low / step), np.ceil(high / step) + 1.0) * step
-            numbers = found(self.rounded(numbers, digits))
-            if not len(numbers):
-                break
-            best = float(numbers[np.argmin(np.abs(numbers - self.now))])
-            low, high = sorted((best, best + np.sign(self.now - best) * step))
-            digits += 1
-        return best
-
-
-@dataclass(frozen=True)
-class EvidenceItem(PlainData):
-    """What one attribute of a row says for one class against another."""
-
-    attribute: str
-    value: str
-    amount: float
-    """In log-odds; positive speaks for the class."""
-
-    missing: bool
-    title: str = ""
-    """The attribute in words, where a file had labels of columns, or it was edited."""
-
-    edited: bool = False
-    """Whether it was changed by hand."""
-
-    half_width: float | None = None
-    """Of the 90 % interval of the amount, where it is known."""
-
-
-@dataclass(frozen=True, repr=False)
-class Evidence(Tabular):
-    """Two classes of one row compared: the start and all items add up to log-odds."""
-
-    target: str
-    against: str
-    probability: float
-    """Posterior probability of the target."""
-
-    prior: float
-    """Where the sum begins: with the mean over the training rows, if it is known."""
-
-    items: tuple[EvidenceItem, ...]
-    """By falling size."""
-
-    base_rate: float | None = None
-    """Share of the target among the classes, where the sum begins with it."""
-
-    is_centred: bool = False
-    """Whether the sum begins with the mean over the training rows."""
-
-    half_width: float | None = None
-    """Of the 90 % interval of the sum, where it is known."""
-
-    @property
-    def start(self) -> tuple[str, str]:
-        """What the sum begins with: a name, and the base rate if it is that."""
-        if self.is_centred:
-            return "average row", ""
-        if self.base_rate is None:
-            return "prior", ""
-        return "base rate", percent(self.base_rate)
-
-    @property
-    def amounts(self) -> list[float]:
-        """All that is added up: the start, then the items."""
-        return [self.prior, *(item.amount for item in self.items)]
-
-    @property
-    def total(self) -> float:
-        """Log-odds of the target against the other class."""
-        return math.fsum(self.amounts)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, for JSON."""
-        return {**super().to_dict(), "total": as_plain(self.total)}
-
-    def layout(self) -> tuple[str, list[str], list[list[str]]]:
-        """Return a title, names of columns and lines of texts with bars."""
-        names = [self.start, *((i.title or i.attribute, i.value) for i in self.items)]
-        drawn = zip(names, self.amounts, sided_bars(self.amounts), strict=True)
-        lines = [[*name, signed(amount), bar] for name, amount, bar in drawn]
-        lines.append(["sum", "", signed(self.total), ""])
-        headers = ["attribute", "value", "evidence", ""]
-        if self.half_width is not None:
-            headers.insert(3, "± (90 %)")
-            for line, half in zip(lines, self.half_widths, strict=True):
-                line.insert(3, half)
-        title = (
-            f"{self.target} (probability {probability_text(self.probability)}) against "
-            f"{self.against}: evidence in log-odds"
-        )
-        return title, headers, lines
-
-    @property
-    def half_widths(self) -> list[str]:
-        """Half widths of intervals as text, of all that is added up and of the sum."""
-        half = [None, *(item.half_width for item in self.items), self.half_width]
-        return ["" if own is None else f"{own:.2f}" for own in half]
-
-    def __repr__(self) -> str:
-        """Lay the evidence out as text with bars."""
-        title, headers, lines = self.layout()
-        numeric = [False, False, *[True] * (len(headers) - 3), False]
-        return f"{title}\n{text_table(headers, lines, numeric)}"

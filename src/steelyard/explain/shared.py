@@ -1,4 +1,4 @@
-"""What explanations share: plain data, parts of a model, sides of interactions.
+"""What explanations share: plain data and frames, models and classes, evidence.
 
 Evidence is what speaks for one class against another, or against all others.
 """
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats
+from steelyard._common.html import element, escape
 from steelyard._common.text import as_plain, did_you_mean
 from steelyard.exceptions import ParameterError, check_fitted
 from steelyard.model.base import Model, softmax
@@ -42,19 +43,25 @@ class PlainData:
 
 
 class Tabular(PlainData):
-    """What is a frame of pandas as well, and a table in a notebook."""
+    """What is a frame of pandas as well, and shown in a notebook."""
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a frame of pandas: a line for each attribute, value or cell."""
-        # Imported here: frames know the explanations, not the other way round.
-        from steelyard.explain.reasons import frame_of
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError(
+                "Frames need pandas, which is not installed. Install it with: "
+                "pip install pandas"
+            ) from None
+        return pd.DataFrame(self._frame_columns())
 
-        return frame_of(self)
+    def _frame_columns(self) -> dict[str, Any]:
+        """Return the columns of the frame by name."""
+        raise NotImplementedError
 
     def _repr_html_(self) -> str:
-        from steelyard.explain.reasons import html_of
-
-        return html_of(self)
+        return element("pre", escape(repr(self)))
 
 
 def _plain(value: Any) -> Any:
@@ -65,7 +72,7 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class ExplainedPart(PlainData):
-    """One of the models that a model is made of, with its explanation."""
+    """One of the submodels of a model, with its explanation."""
 
     name: str
     share: float
@@ -90,7 +97,7 @@ def model_of(clf: Any) -> Model:
 
 
 def base_rates_of(clf: Any, model: Model) -> Floats | None:
-    """Return the shares of the classes, where these are what a model begins with.
+    """Return the shares of the classes, if a model begins with them.
 
     A learned intercept or a weight of the prior begins elsewhere.
     """
@@ -98,8 +105,8 @@ def base_rates_of(clf: Any, model: Model) -> Floats | None:
     if plain is None or not hasattr(clf, "class_log_prior_"):
         return None
     rates = softmax(plain.log_prior[None, :] * model.link_scale)[0]
-    known = np.exp(clf.class_log_prior_)
-    same = rates.shape == known.shape and np.allclose(rates, known, rtol=1e-9)
+    prior = np.exp(clf.class_log_prior_)
+    same = rates.shape == prior.shape and np.allclose(rates, prior, rtol=1e-9)
     return rates if same else None
 
 
@@ -115,24 +122,24 @@ def percent(share: float) -> str:
 
 
 def kind_of(model: Model) -> ModelKind:
-    """Say of which kind a model is; a reader need not know how rows are weighted."""
+    """Return the kind of a model; a reader need not know how rows are weighted."""
     words = {"votes": "vote", "matches": "neighbours", "one-dependence": "average"}
     return cast(ModelKind, words.get(model.kind, model.kind))
 
 
 def position_of(label: Any, classes: NDArray[Any]) -> int:
     """Return the position of a class among those of a model."""
-    known = classes.tolist()
-    if label not in known:
-        hint = did_you_mean(str(label), map(str, known))
-        raise ParameterError(f"{label!r} is not among the classes {known}.{hint}")
-    return int(known.index(label))
+    labels = classes.tolist()
+    if label not in labels:
+        hint = did_you_mean(str(label), map(str, labels))
+        raise ParameterError(f"{label!r} is not among the classes {labels}.{hint}")
+    return int(labels.index(label))
 
 
 def two_classes(
     probabilities: Floats, classes: NDArray[Any], target: Any, against: Any
 ) -> tuple[int, int]:
-    """Return the positions of two classes; the likeliest where one is not said."""
+    """Return the positions of two classes; the most probable one by default."""
     order = np.argsort(-probabilities, kind="stable").tolist()
     second = None if against is None else position_of(against, classes)
     if target is not None:
@@ -147,7 +154,7 @@ def two_classes(
 
 
 def in_words(names: Iterable[str], titles: Mapping[str, str]) -> list[str]:
-    """Return columns, and interactions, as they are called in words.
+    """Return the titles of columns and interactions, or their names.
 
     Examples
     --------
@@ -161,19 +168,19 @@ def in_words(names: Iterable[str], titles: Mapping[str, str]) -> list[str]:
 
 
 def halve_interactions(values: Floats, schema: TableSchema) -> Floats:
-    """Give half of each interaction to the column of either side, and drop them.
+    """Give half of each interaction to either of its columns.
 
-    Shapes are (n, d, K), with and without the interactions, which come last.
+    Values (n, d, K) of columns and interactions become those of columns alone.
     """
-    own = values[:, : schema.n_columns].copy()
+    halved = values[:, : schema.n_columns].copy()
     for j in np.flatnonzero(schema.is_interaction):
         for side in schema.features[j].sides:
-            own[:, side.feature] += values[:, j] / 2.0
-    return own
+            halved[:, side.feature] += values[:, j] / 2.0
+    return halved
 
 
 def column_mean(model: NBModel, j: int) -> Floats:
-    """Return what an attribute adds on average over the training rows, shape (K,).
+    """Return the mean contribution of an attribute over the training rows, shape (K,).
 
     It is 0 if that is not known.
     """
@@ -194,14 +201,14 @@ def typical_numbers(edges: Floats) -> Floats:
     gap = gap or max(abs(float(edges[0])), 1.0)
     bounds = np.concatenate([[edges[0] - gap], edges, [edges[-1] + gap]])
     middle = bounds[:-1] + np.diff(bounds) / 2.0
-    # A number that is short to write, where that leaves it in its interval.
+    # A number that is short to write, if it is in the same interval.
     short = np.array([float(f"{x:.6g}") for x in middle])
     same = np.searchsorted(edges, short) == np.arange(len(short))
     return np.where(same & np.isfinite(short), short, middle)
 
 
 def number_text(number: float) -> str:
-    """Write a number so that it reads back as itself, short where that is possible."""
+    """Write a number so that it reads back as itself, short if that is possible."""
     short = f"{number:.6g}"
     is_same = float(short) == number or not math.isfinite(number)
     return short if is_same else f"{number!r}"
@@ -213,11 +220,11 @@ class InteractionSide(PlainData):
 
     name: str
     labels: list[str]
-    """Names of the groups; that of unknown cells is left out."""
+    """Names of the groups; that of missing cells is left out."""
 
     edges: tuple[float, ...]
-    """Numbers between the first groups, which are intervals in order; none for
-    categories. A group after the last interval is that of missing cells."""
+    """Cut points between the first groups, which are intervals; empty for categories.
+    A group after the last interval is that of missing cells."""
 
     @property
     def n_intervals(self) -> int:
@@ -226,7 +233,7 @@ class InteractionSide(PlainData):
 
 
 def interaction_sides(schema: TableSchema, j: int) -> tuple[InteractionSide, ...]:
-    """Describe both sides of an interaction."""
+    """Describe both sides of an interaction; nothing of a column."""
     names = schema.labels()
     return tuple(
         _side(schema.features[side.feature], side, names[side.feature])
@@ -262,3 +269,9 @@ def evidence_of(contributions: Floats) -> Floats:
     total = contributions.sum(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore"):
         return np.asarray((k * contributions - total) / (k - 1))
+
+
+def evidence_columns(classes: NDArray[Any], evidence: Floats) -> dict[str, Floats]:
+    """Return evidence (n, K) by class, as columns of a frame; of two, the second."""
+    chosen = [1] if len(classes) == 2 else range(len(classes))
+    return {f"evidence for {classes[c]}": evidence[:, c] for c in chosen}

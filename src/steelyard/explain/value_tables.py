@@ -3,38 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats
-from steelyard._common.text import as_plain
+from steelyard._common.text import as_plain, signed, text_table
 from steelyard.exceptions import ParameterError
 from steelyard.explain.shared import (
     InteractionSide,
     Tabular,
     column_mean,
+    evidence_columns,
     evidence_of,
     interaction_sides,
     typical_numbers,
 )
-from steelyard.explain.value_summary import (
-    mean_density,
-    mean_evidence,
-    table_text,
-)
-from steelyard.model.table_model import NBModel
+from steelyard.model.table_model import NBModel, numbers_by_class
 from steelyard.model.uncertainty import Uncertainty, half_width
 from steelyard.proba.counts import Counts
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.by_schema import on_grid
-from steelyard.table.schema import TableSchema
+from steelyard.table.schema import FeatureSchema, TableSchema
 from steelyard.table.summary.whole_column import NumberRange
 
 # Numbers at which a density is tabulated.
 _POINTS = 61
+
+# Lines of text for merged bins and for the cells of an interaction, and points that a
+# curve has at most in text.
+_MAX_BINS, _MAX_CELLS, _MAX_POINTS = 10, 12, 12
+
+# Columns of texts by header, evidence for those lines, and a note on what they are.
+_Lines = tuple[dict[str, list[str]], Floats, str]
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,7 +60,7 @@ class AttributeTable(Tabular):
     """To the scores of the classes, shape (values, K)."""
 
     mean: Floats
-    """What was taken off them: means over the training rows, shape (K,)."""
+    """Means over the training rows, shape (K,), which are not in contributions."""
 
     counts: Floats | None
     """Weight of the training rows by value and class; None for densities."""
@@ -77,13 +80,13 @@ class AttributeTable(Tabular):
     """The two columns of an interaction."""
 
     range: NumberRange | None = None
-    """Where the training rows of a column of numbers lie, if the model says it."""
+    """Range of a column of numbers in the training rows, if the model has it."""
 
     title: str = ""
-    """The name in words, where a file had labels of columns."""
+    """The name in words, if a file had labels of columns."""
 
     half_width: Floats | None = None
-    """Of the 90 % intervals of evidence, shape (values, K); None where not known."""
+    """Of the 90 % intervals of evidence, shape (values, K); None if not known."""
 
     importance_half_width: Floats | None = None
     """The same of the importance, shape (K,)."""
@@ -103,7 +106,7 @@ class AttributeTable(Tabular):
 
     @property
     def is_constant(self) -> bool:
-        """Whether all known cells of the training rows hold the same value."""
+        """Whether all observed cells of the training rows have the same value."""
         if self.sides or self.labels[-1] == "(missing)":
             return False
         if self.range is not None:
@@ -116,7 +119,7 @@ class AttributeTable(Tabular):
     def ends(self) -> tuple[float, float]:
         """Least and largest evidence of values that training rows have.
 
-        With two classes for the second; with more for any of them.
+        It is that for the second of two classes, or for any of several.
         """
         evidence = self.evidence
         if self.counts is not None and self.counts.any():
@@ -126,7 +129,7 @@ class AttributeTable(Tabular):
 
     @property
     def span(self) -> tuple[float, float]:
-        """Ends of the numbers of a curve where training rows are."""
+        """Ends of the numbers of the training rows, or of a curve."""
         if self.range is not None:
             return self.range.low, self.range.high
         assert self.points is not None
@@ -153,7 +156,7 @@ class AttributeTable(Tabular):
         if not self.sides:
             raise ParameterError(f"{self.name} is not an interaction.")
         a, b = (len(side.labels) + 1 for side in self.sides)
-        # Unknown cells come first.
+        # Missing cells come first.
         return values.reshape(a, b, -1)[1:, 1:]
 
     def to_dict(self) -> dict[str, Any]:
@@ -168,9 +171,28 @@ class AttributeTable(Tabular):
             values["high"] = self.evidence + self.half_width
         return as_plain({**head, **values})
 
+    def _frame_columns(self) -> dict[str, Any]:
+        columns: dict[str, Any] = {"value": list(self.labels)}
+        if self.counts is not None:
+            columns["rows"] = self.counts.sum(axis=1)
+        return columns | evidence_columns(self.classes, self.evidence)
+
     def __repr__(self) -> str:
-        """Lay the table out as text: long ones in a few lines."""
-        return table_text(self)
+        """Lay the table out as text, one line per value or group of values."""
+        columns, evidence, note = _lines(self, self.evidence)
+        half = None if self.half_width is None else _lines(self, self.half_width)[1]
+        two = len(self.classes) == 2
+        for c in [1] if two else range(len(self.classes)):
+            columns[f"for {self.classes[c]}"] = list(map(signed, evidence[:, c]))
+            if half is not None:
+                columns["±" + " " * c] = [f"{amount:.2f}" for amount in half[:, c]]
+        against = f"against {self.classes[0]}" if two else "against the others"
+        title = f"{self.name} ({self.kind}): evidence {against}, in log-odds{note}"
+        title += "" if half is None else ", with 90 % intervals"
+        rows = list(zip(*columns.values(), strict=True))
+        texts = ("value", *(side.name for side in self.sides))
+        numeric = [header not in texts for header in columns]
+        return f"{title}\n{text_table(list(columns), rows, numeric)}"
 
 
 def attribute_tables(
@@ -180,90 +202,96 @@ def attribute_tables(
     uncertainty: Uncertainty | None = None,
 ) -> list[AttributeTable]:
     """Tabulate every column of a model, and every interaction."""
-    schema = model.schema
-    where = range_by_column(schema, ranges)
     if counts is not None and (
-        counts.schema != schema or counts.by_code.shape != model.table.shape
+        counts.schema != model.schema or counts.by_code.shape != model.table.shape
     ):
         # Counts of all classes do not describe a model of two of them.
         counts = None
-    tables = [
-        _attribute_table(model, counts, j, name, where[j])
-        for j, name in enumerate(schema.labels())
-    ]
-    if uncertainty is None:
-        return tables
+    padded = range_by_column(model.schema, ranges)
     return [
-        _with_intervals(own, uncertainty, schema, j) for j, own in enumerate(tables)
+        _attribute_table(model, counts, j, name, padded[j], uncertainty)
+        for j, name in enumerate(model.schema.labels())
     ]
 
 
-def _with_intervals(
-    table: AttributeTable, uncertainty: Uncertainty, schema: TableSchema, j: int
+def _attribute_table(
+    model: NBModel,
+    counts: Counts | None,
+    j: int,
+    name: str,
+    where: NumberRange | None,
+    uncertainty: Uncertainty | None,
 ) -> AttributeTable:
-    """Return a table with intervals of its contributions and of its importance."""
-    evidence = table.evidence
-    half = half_width(uncertainty.variances[schema.offsets[j] : schema.offsets[j + 1]])
-    mean = half_width(uncertainty.means[j])
-    return replace(
-        table,
-        half_width=np.broadcast_to(half, evidence.shape),
-        importance_half_width=np.broadcast_to(mean, evidence.shape[1:]),
+    schema, feature, mean = (
+        model.schema,
+        model.schema.features[j],
+        column_mean(model, j),
+    )
+    rows = slice(schema.offsets[j], schema.offsets[j + 1])
+    points = by_value = half = half_of_importance = None
+    if feature.is_coded:
+        contributions = model.table[rows] - mean
+        by_value = None if counts is None else counts.by_code[rows]
+        labels = [schema.describe(j, code) for code in range(feature.n_codes)]
+        importance = _mean_evidence(model, contributions, by_value)
+    else:
+        points = gaussian_points(model.density(j), feature.step, where)
+        contributions = model.density_scores(j, points) - mean
+        labels = [f"{x:.5g}" for x in points]
+        importance = _mean_density(model, counts, j)
+    if uncertainty is not None:
+        half = half_width(uncertainty.variances[rows])
+        half = np.broadcast_to(half, contributions.shape)
+        half_of_importance = half_width(uncertainty.means[j])
+        half_of_importance = np.broadcast_to(half_of_importance, mean.shape)
+    return AttributeTable(
+        name=name,
+        kind=feature.kind,
+        classes=model.classes,
+        labels=labels,
+        contributions=contributions,
+        mean=mean,
+        counts=by_value,
+        points=points,
+        edges=feature.edges,
+        link_scale=model.link_scale,
+        importance=importance,
+        sides=interaction_sides(schema, j) if feature.sides else (),
+        range=where,
+        half_width=half,
+        importance_half_width=half_of_importance,
     )
 
 
 def range_by_column(
     schema: TableSchema, ranges: Sequence[NumberRange | None]
 ) -> list[NumberRange | None]:
-    """Return the range of every column, None for interactions and other columns."""
+    """Return the range of every attribute, None for interactions."""
     return [*ranges, *[None] * (len(schema) - len(ranges))]
 
 
-def known_rows(schema: TableSchema, counts: Counts | None) -> Floats | None:
-    """Weight of the rows whose cell is known, by attribute."""
+def observed_rows(schema: TableSchema, counts: Counts | None) -> Floats | None:
+    """Weight of the rows whose cell is observed, by attribute."""
     if counts is None or counts.schema != schema:
         return None
     out = np.zeros(len(schema))
     for j, feature in enumerate(schema.features):
         if feature.is_coded:
-            by_code = counts.by_code[schema.offsets[j] : schema.offsets[j + 1]]
-            known = feature.both_known if feature.sides else np.arange(len(by_code)) > 0
+            rows = counts.by_code[schema.offsets[j] : schema.offsets[j + 1]]
+            observed = feature.both_known if feature.sides else np.arange(len(rows)) > 0
             if feature.missing_is_value:
-                known[-1] = False
-            out[j] = by_code[known].sum()
+                observed[-1] = False
+            out[j] = rows[observed].sum()
         else:
             g = schema.gaussian.tolist().index(j)
             out[j] = counts.moments.weight[g].sum()
     return out
 
 
-def _attribute_table(
-    model: NBModel, counts: Counts | None, j: int, name: str, where: NumberRange | None
-) -> AttributeTable:
-    feature, offsets = model.schema.features[j], model.schema.offsets
-    points = by_value = None
-    mean = column_mean(model, j)
-    if feature.is_coded:
-        rows = slice(offsets[j], offsets[j + 1])
-        contributions = model.table[rows] - mean
-        by_value = None if counts is None else counts.by_code[rows]
-        labels = [model.schema.describe(j, v) for v in range(feature.n_codes)]
-        importance = mean_evidence(model, contributions, by_value)
-    else:
-        points = gaussian_points(model.density(j), feature.step, where)
-        contributions = model.density_scores(j, points) - mean
-        labels = [f"{x:.5g}" for x in points]
-        importance = mean_density(model, counts, j)
-    head = (name, feature.kind, model.classes, labels, contributions, mean, by_value)
-    made = AttributeTable(*head, points, feature.edges, model.link_scale, importance)
-    sides = interaction_sides(model.schema, j) if feature.sides else ()
-    return replace(made, sides=sides, range=where)
-
-
 def gaussian_points(
     table: GaussianTable, step: float, where: NumberRange | None
 ) -> Floats:
-    """Return numbers to look at, evenly from the smallest to the largest."""
+    """Return evenly spaced numbers from the smallest to the largest."""
     low, high = density_range(table) if where is None else (where.low, where.high)
     return np.unique(on_grid(np.linspace(low, high, _POINTS), step))
 
@@ -272,3 +300,110 @@ def density_range(table: GaussianTable) -> tuple[float, float]:
     """Return the ends of three deviations around all class means."""
     low = float((table.mean - 3.0 * table.deviation).min())
     return low, float((table.mean + 3.0 * table.deviation).max())
+
+
+def _mean_evidence(
+    model: NBModel, contributions: Floats, counts: Floats | None
+) -> Floats | None:
+    """Mean absolute evidence over the training rows, from their counts."""
+    if counts is None or not counts.sum() > 0:
+        return None
+    share = counts.sum(axis=1) / counts.sum()
+    evidence = np.abs(evidence_of(contributions)) * model.link_scale
+    return np.asarray(share @ evidence)
+
+
+def _mean_density(model: NBModel, counts: Counts | None, j: int) -> Floats | None:
+    """Mean absolute evidence over numbers that represent the rows."""
+    if counts is None or not counts.total > 0:
+        return None
+    mean, observed = column_mean(model, j), 0.0
+    out = np.zeros(model.n_classes)
+    for weight, shares, numbers in numbers_by_class(counts, j):
+        evidence = evidence_of(model.density_scores(j, numbers) - mean)
+        out += weight * (shares @ np.abs(evidence))
+        observed += weight
+    out += (counts.total - observed) * np.abs(evidence_of(mean))
+    return out * model.link_scale / counts.total
+
+
+# ---------------------------------------------------------------------- lines of text
+
+
+def _lines(table: AttributeTable, evidence: Floats) -> _Lines:
+    if table.sides:
+        return _cell_lines(table, evidence)
+    if table.points is not None:
+        return _curve_lines(table, evidence)
+    # Missing cells have separate lines.
+    if table.edges and len(table.edges) + 1 > _MAX_POINTS:
+        return _merged_lines(table, evidence)
+    columns = {"value": table.labels}
+    if table.counts is not None:
+        columns["rows"] = _weights(table.counts.sum(axis=1))
+    return columns, evidence, ""
+
+
+def _curve_lines(table: AttributeTable, evidence: Floats) -> _Lines:
+    """Read a curve off at the quartiles of the rows, or evenly spaced numbers."""
+    points = table.points
+    assert points is not None
+    if table.range is None:
+        step = max(1, len(points) // _MAX_POINTS)
+        return {"value": table.labels[::step]}, evidence[::step], ""
+    low, high = table.range.low, table.range.high
+    shares = zip(table.range.quartiles, ("25 %", "50 %", "75 %"), strict=False)
+    inside = {x: text for x, text in shares if low < x < high}
+    up_to = {low: "smallest", **inside, high: "largest"}
+    at = np.array(list(up_to))
+    columns = {"value": [f"{x:.5g}" for x in at], "rows up to it": [*up_to.values()]}
+    by_class = [np.interp(at, points, column) for column in evidence.T]
+    return columns, np.stack(by_class, axis=1), ", along a curve"
+
+
+def _merged_lines(table: AttributeTable, evidence: Floats) -> _Lines:
+    """Merge neighbouring bins to groups of about equally many rows."""
+    n_bins, n_codes = len(table.edges) + 1, len(table.labels)
+    rows = np.ones(n_codes) if table.counts is None else table.counts.sum(axis=1)
+    observed = rows[1 : n_bins + 1]
+    observed = observed if observed.sum() > 0.0 else np.ones(n_bins)
+    middle = (np.cumsum(observed) - observed / 2.0) / observed.sum()
+    group = np.concatenate([[-1], (middle * _MAX_BINS).astype(int)])
+    group = np.append(group, np.full(n_codes - len(group), _MAX_BINS))
+    bins = FeatureSchema(None, "binned", "numbers", edges=table.edges)
+    labels, weights, means = [], [], []
+    for g in np.unique(group):
+        codes = np.flatnonzero(group == g)
+        label = table.labels[codes[0]]
+        if 0 <= g < _MAX_BINS:
+            label = bins.describe_merged(codes.tolist())
+        labels.append(label)
+        weights.append(rows[codes].sum())
+        share = rows[codes] if weights[-1] > 0.0 else np.ones(len(codes))
+        means.append(np.average(evidence[codes], axis=0, weights=share))
+    columns = {"value": labels}
+    if table.counts is not None:
+        columns["rows"] = _weights(np.array(weights))
+    return columns, np.array(means), f", means of {n_bins} bins"
+
+
+def _cell_lines(table: AttributeTable, evidence: Floats) -> _Lines:
+    """List the cells of an interaction with the most evidence over all rows."""
+    first, second = table.sides
+    counts = table.cell_counts
+    amounts = np.abs(table.cells).mean(axis=2) * (1.0 if counts is None else counts)
+    order = np.argsort(-amounts, axis=None, kind="stable")[:_MAX_CELLS]
+    a, b = np.unravel_index(order, amounts.shape)
+    columns = {
+        first.name: [first.labels[k] for k in a],
+        second.name: [second.labels[k] for k in b],
+    }
+    if counts is not None:
+        columns["rows"] = _weights(counts[a, b])
+    is_cut = len(order) < amounts.size
+    note = f"; {len(order)} of {amounts.size} cells" if is_cut else ""
+    return columns, table.by_cell(evidence)[a, b], note
+
+
+def _weights(rows: Floats) -> list[str]:
+    return [f"{weight:g}" for weight in rows]
