@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from steelyard.classifiers.merging import merge
     from steelyard.classifiers.naive_bayes import *  # noqa: F403
     from steelyard.classifiers.one_dependence import *  # noqa: F403
-    from steelyard.classifiers.published import *  # noqa: F403
+    from steelyard.classifiers.presets import *  # noqa: F403
     from steelyard.classifiers.registry import method, methods
     from steelyard.classifiers.selective import *  # noqa: F403
     from steelyard.classifiers.shrinkage import *  # noqa: F403

@@ -2,7 +2,7 @@
 
 ``base`` has the one way to fit, ``fitted`` predictions, ``facade`` saving, explanations
 and exports. ``naive_bayes``, ``weighted`` and ``shrinkage`` are the main classes;
-``published`` and ``filters`` have methods that are a docstring and defaults; the other
+``presets`` and ``filters`` have methods that are a docstring and defaults; the other
 files have methods with a separate fit.
 ``methods.txt`` lists all, ``registry`` reads it.
 """

@@ -1,9 +1,9 @@
-"""Attribute weights by wrappers: an evolved population, and an adjusted filter."""
+"""Attribute weights evolved for accuracy."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add
 from typing import Any
@@ -25,7 +25,7 @@ from steelyard._common.settings import (
 )
 from steelyard._common.threads import one_blas_thread
 from steelyard.classifiers.base.estimator import StandardNB
-from steelyard.classifiers.weighted import BOUNDS, WeightedNB
+from steelyard.classifiers.weighted import BOUNDS
 from steelyard.exceptions import ParameterError, warn_user
 from steelyard.fitting import problem
 from steelyard.fitting.problem import Fit
@@ -37,12 +37,14 @@ from steelyard.model.training import TrainingSet
 from steelyard.proba.encodings import Encodings
 from steelyard.weighting import AttributeWeighting, LogProbs
 
+__all__ = ["EvolvedWeightsNB", "weighted_model"]
+
 # Rows whose log-odds are made at a time: 512 x 100 doubles stay in the L2 cache.
 _ROWS_AT_A_TIME = 512
 
 
 class PopulationScorer:
-    """What many weight vectors get right, in one pass over the rows.
+    """Scores many weight vectors by accuracy, in one pass over the rows.
 
     The differences of log-probabilities between each class and the first are looked up
     once per row and multiplied by all weight vectors: a matrix product.
@@ -62,15 +64,15 @@ class PopulationScorer:
         def work(rows: slice) -> Floats:
             right = np.zeros(len(vectors))
             for lo in range(rows.start, rows.stop, _ROWS_AT_A_TIME):
-                part = slice(lo, min(lo + _ROWS_AT_A_TIME, rows.stop))
-                rows_first = self._likelihoods(part).transpose(0, 2, 1)
+                some = slice(lo, min(lo + _ROWS_AT_A_TIME, rows.stop))
+                rows_first = self._likelihoods(some).transpose(0, 2, 1)
                 odds = np.matmul(rows_first, ordered)
                 weigh(
                     odds,
                     # Differences must be numbers, even of classes without rows.
-                    np.maximum(self.held.base[part], -1e300),
-                    np.asarray(self.held.labels[part], dtype=np.uint32),
-                    self.held.weights[part],
+                    np.maximum(self.held.base[some], -1e300),
+                    np.asarray(self.held.labels[some], dtype=np.uint32),
+                    self.held.weights[some],
                     right,
                 )
             return right
@@ -102,10 +104,10 @@ class PopulationScorer:
             out[:, :n_coded],
         )
         for g, gaussian in enumerate(held.gaussian if held.numbers.shape[1] else ()):
-            mine = np.flatnonzero(held.group[rows] == g)
-            for piece, dens in gaussian.log_densities(held.numbers[rows][mine]):
+            members = np.flatnonzero(held.group[rows] == g)
+            for piece, dens in gaussian.log_densities(held.numbers[rows][members]):
                 differences = np.moveaxis(dens[..., 1:] - dens[..., :1], (2, 1), (0, 1))
-                out[:, n_coded:, mine[piece]] = differences
+                out[:, n_coded:, members[piece]] = differences
         return out
 
 
@@ -117,7 +119,7 @@ class Evolution:
     """From weight vectors (P, d) to their fitness (P,)."""
 
     most: float
-    """Fitness that nothing exceeds."""
+    """The largest fitness there can be."""
 
     lower: Floats
     upper: Floats
@@ -141,7 +143,7 @@ class Evolution:
         fitness = self.fitness(population)
         self._note(population, fitness, size)
         try:
-            # Nothing is better than all right.
+            # All rows right is the best there is.
             while len(self.records) <= generations and self.best_fitness < self.most:
                 trials = self._trials(population)
                 trial_fitness = self.fitness(trials)
@@ -178,42 +180,6 @@ class Evolution:
                 "accepted": taken,
             }
         )
-
-
-__all__ = ["CorrelationAdjustedNB", "EvolvedWeightsNB", "weighted_model"]
-
-
-class CorrelationAdjustedNB(WeightedNB):
-    r"""CWANB: weights of the filter CFW, adjusted by a few steps on the squared error.
-
-    .. math:: w^{(0)} = \mathrm{CFW}, \qquad
-              \min_{0 \le w \le 1} \tfrac12 \sum_i \sum_c (P_{ic}(w) - Y_{ic})^2
-
-    by at most ``max_iter`` = 50 iterations of L-BFGS-B: the cap belongs to the method,
-    so that reaching it draws no warning. ``loss="log"`` adjusts by the conditional
-    log-likelihood, whose optimum does not depend on the start.
-
-    References
-    ----------
-    L. Yu, S. Gan, Y. Chen, M. He (2020), "Correlation-based weight adjusted naive
-    Bayes", IEEE Access 8, 51377-51387. Its rule of adjustment could not be read.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from steelyard import CorrelationAdjustedNB
-    >>> clf = CorrelationAdjustedNB().fit(*load_iris(return_X_y=True))
-    >>> clf.n_iter_ <= 50
-    True
-    """
-
-    weighting: Any = setting(default="correlation")
-    loss: Any = setting(default="brier")
-    solver: Any = setting(default="lbfgs")
-    max_iter: int = setting(default=50)
-
-    def _recipe(self) -> Recipe:
-        return replace(super()._recipe(), may_stop_early=True)
 
 
 class EvolvedWeightsNB(StandardNB):

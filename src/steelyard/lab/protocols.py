@@ -20,7 +20,7 @@ from sklearn.base import clone
 from steelyard._common.text import did_you_mean
 from steelyard.classifiers.base.estimator import BaseNB
 from steelyard.classifiers.naive_bayes import NaiveBayes
-from steelyard.classifiers.published import LogisticNB
+from steelyard.classifiers.presets import LogisticNB
 from steelyard.exceptions import ParameterError
 from steelyard.io.dataset import DataSet
 from steelyard.lab.data.datasets import standardize
