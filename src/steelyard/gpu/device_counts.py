@@ -1,18 +1,16 @@
-"""Counting rows in the memory of a GPU; densities of numbers; small codes joined."""
+"""Counting rows in the memory of a GPU, and densities of their numbers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints
-from steelyard.fitting.rows import PackedRows
-from steelyard.gpu.device_codes import ColumnPairs, DeviceCodes, padded, taken
+from steelyard.gpu.device_codes import ColumnPairs, DeviceCodes, padded
 from steelyard.kernels.cuda import gathering, scattering
 from steelyard.kernels.cuda.launching import (
     MIN_THREADS,
@@ -24,8 +22,6 @@ from steelyard.kernels.cuda.launching import (
 )
 from steelyard.proba.counts import Counts, Moments, refuse_large
 from steelyard.proba.gaussian import GaussianTable
-from steelyard.table.codes import CodeBlock, Codes
-from steelyard.table.packing import Packing
 from steelyard.table.schema import TableSchema
 
 # Sums of weights are whole numbers of units so small that their total has 62 bits.
@@ -125,7 +121,7 @@ class _Labelled(NamedTuple):
         return pairs.by_column(counts.copy_to_host(), n_classes)
 
     def single(self) -> list[Ints]:
-        """Count each narrow column, where many classes do not fit shared memory."""
+        """Count each narrow column, if many classes do not fit shared memory."""
         ends = np.cumsum([0, *self.codes.sizes])
         cells = self.far(self.codes.narrow, ends[:-1], int(ends[-1]))
         return [cells[:, lo:hi] for lo, hi in pairwise(ends)]
@@ -139,11 +135,12 @@ class _Labelled(NamedTuple):
         return np.asarray(counts.copy_to_host())
 
 
-def _bytes_only(narrow: Any, n_rows: int, every: Ints) -> DeviceCodes:
-    """Return columns of bytes that mean themselves, of which these may occur."""
-    features, none = np.arange(narrow.shape[0]), np.empty(0, dtype=np.int64)
-    meanings = (every,) * len(features)
-    return DeviceCodes(TableSchema(()), n_rows, narrow, features, meanings, None, none)
+def _bytes_only(narrow: Any, n_rows: int, values: Ints) -> DeviceCodes:
+    """Return columns of bytes that are codes themselves, of some values."""
+    features, no_wide = np.arange(narrow.shape[0]), np.empty(0, dtype=np.int64)
+    meanings = (values,) * len(features)
+    codes = TableSchema(()), n_rows, narrow, features, meanings
+    return DeviceCodes(*codes, None, no_wide)
 
 
 def histograms(narrow: Any, n_rows: int) -> list[Ints]:
@@ -159,13 +156,11 @@ def moments_on_device(
 ) -> Moments:
     """Moments of numbers on the device, (g, n and more), by class."""
     shared, grid = _grid(3, values.shape[0], n_classes)
-    parts = zeros((grid[0], 3, *grid[1:]), np.float64)
-    rows = values, labels, weights, n_rows, parts
+    by_block = zeros((grid[0], 3, *grid[1:]), np.float64)
+    rows = values, labels, weights, n_rows, by_block
     launch(gathering.moments, grid, shared, *rows, threads=MIN_THREADS)
-    total = Moments.zeros(*grid[1:])
-    for part in parts.copy_to_host():
-        total += Moments(*part)
-    return total
+    blocks = by_block.copy_to_host()
+    return sum((Moments(*block) for block in blocks), Moments.zeros(*grid[1:]))
 
 
 @dataclass(frozen=True)
@@ -210,124 +205,3 @@ def _grid(n_sums: int, n_numbers: int, width: int) -> tuple[int, tuple[int, int,
     shared = 8 * n_sums * MIN_THREADS
     n_blocks = blocks_for(shared, MIN_THREADS) // (n_numbers * width)
     return shared, (max(2, n_blocks), n_numbers, width)
-
-
-# Bits of the soft counts of a row: one addition of 32 bits does for most, and 2**30
-# rows do not overflow 64. Few rows have finer units, as fine as doubles at most.
-_BITS_OF_ROW, _FEW_ROWS = 32, 1 << 20
-_BITS_OF_SUMS, _BITS_OF_DOUBLES = 61, 52
-
-
-@dataclass(frozen=True)
-class JointRows:
-    """Training rows on a device: joint codes by column, classes and weights."""
-
-    codes: DeviceCodes
-    labels: Any
-    """Classes, four rows to a word."""
-
-    weights: DeviceWeights
-    packing: Packing | None
-    words: Any
-    """Joint codes by column, four rows to a word, (g, m) uint32 on the device."""
-
-    modes: NDArray[np.int32]
-    """Most frequent joint code of each group."""
-
-    n_classes: int
-    gaussian: GaussianTable
-    n_jobs: int | None = None
-    host: Codes | None = None
-    """The same rows in memory, where numbers of some are read; None without any."""
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.codes.n_rows
-
-    @cached_property
-    def total_weight(self) -> float:
-        """Sum of the row weights."""
-        given = self.weights.host
-        return float(self.n_rows if given is None else given.sum())
-
-    @cached_property
-    def numbers(self) -> DeviceNumbers | None:
-        """The Gaussian and linear attributes, None without any."""
-        if self.codes.numbers is None:
-            return None
-        return DeviceNumbers(self.codes.numbers, self.gaussian)
-
-    def with_densities(self, gaussian: GaussianTable) -> Self:
-        """Return the same rows with other densities of Gaussian attributes."""
-        return replace(self, gaussian=gaussian)
-
-    def take(self, picked: Ints | None) -> PackedRows:
-        """Return some rows in memory, or all, for second derivatives."""
-        rows = np.arange(self.n_rows) if picked is None else picked
-        schema, weights = self.codes.schema, self.weights.host
-        wide: tuple[CodeBlock, ...] = ()
-        if self.codes.wide is not None:
-            values = taken(self.codes.wide, rows)
-            wide = (CodeBlock(values, self.codes.wide_features),)
-        packed = np.empty((len(rows), 0), dtype=np.uint8)
-        if self.packing is not None:
-            packed = taken(self.words.view(np.uint8), rows)
-        labels = self.labels.view(np.uint8)
-        return PackedRows(
-            schema,
-            taken(labels.reshape(1, labels.size), rows)[:, 0].astype(np.uint32),
-            np.empty(0) if weights is None else weights[rows],
-            self.packing,
-            packed,
-            wide,
-            self.host,
-            self.gaussian,
-            self.n_classes,
-            self.n_jobs,
-            picked,
-        )
-
-    def scale(self, largest: float) -> float:
-        """Units of soft counts, a power of two, given the largest slope of a row."""
-        bits = _BITS_OF_ROW
-        if self.n_rows <= _FEW_ROWS:
-            bits = min(_BITS_OF_DOUBLES, _BITS_OF_SUMS - self.n_rows.bit_length())
-        if not np.isfinite(largest) or largest <= 0.0:
-            return 1.0
-        return float(2.0 ** (bits - int(np.ceil(np.log2(largest)))))
-
-    def fill_modes(self, units: Ints, total: Ints, first: int) -> None:
-        """Give the most frequent codes, (P, C), what is left of the total of rows."""
-        ends = self.starts_of_end
-        for g in range(first, len(self.modes)):
-            part = units[ends[g] : ends[g + 1]]
-            part[self.modes[g]] = 0
-            part[self.modes[g]] = total - part.sum(axis=0)
-
-    @cached_property
-    def starts_of_end(self) -> Ints:
-        """First packed row of each group, and their number."""
-        if self.packing is None:
-            return np.array([0, 1])
-        return np.append(self.packing.starts, self.packing.n_codes).astype(int)
-
-    @cached_property
-    def flat_words(self) -> Any:
-        """The joint codes, column after column."""
-        return self.words.reshape(self.words.size)
-
-    @property
-    def n_cells(self) -> int:
-        """Number of packed rows."""
-        return int(self.starts_of_end[-1])
-
-    @cached_property
-    def starts(self) -> Any:
-        """First packed row of each group, on the device."""
-        return to_device(self.starts_of_end[:-1].astype(np.uint32))
-
-    @cached_property
-    def device_modes(self) -> Any:
-        """Most frequent joint codes, on the device."""
-        return to_device(self.modes.astype(np.uint32))

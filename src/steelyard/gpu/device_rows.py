@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steelyard._common.arrays import Ints
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.block import effect_of_odds
-from steelyard.gpu.device_codes import padded
-from steelyard.gpu.device_counts import JointRows
+from steelyard.fitting.rows import PackedRows
+from steelyard.gpu.device_codes import DeviceCodes, padded, taken
+from steelyard.gpu.device_counts import DeviceNumbers, DeviceWeights
 from steelyard.kernels.cuda import passes
 from steelyard.kernels.cuda.launching import (
     MIN_THREADS,
@@ -28,6 +31,9 @@ from steelyard.kernels.cuda.launching import (
     zeros,
 )
 from steelyard.losses import Loss
+from steelyard.proba.gaussian import GaussianTable
+from steelyard.table.codes import CodeBlock, Codes
+from steelyard.table.packing import Packing
 from steelyard.weighting.base import Effect
 
 # Scores that are kept at a time, 256 MB of them.
@@ -36,24 +42,10 @@ _MAX_SCORES = 1 << 25
 # Copies of a table that is gathered, in shared memory.
 _COPIES = 8
 
-
-class _Scores(NamedTuple):
-    """Memory of the scores of some rows, then of their gradients in units: (C, r)."""
-
-    values: Any
-    units: Any
-    flat: Any
-    flat_units: Any
-    last: Any
-    """Scores of the last class."""
-
-    @classmethod
-    def of(cls, width: int, n_rows: int) -> _Scores:
-        values = empty((width, n_rows), np.float64)
-        units, size = values.view(np.int64), values.size
-        return cls(
-            values, units, values.reshape(size), units.reshape(size), values[width - 1]
-        )
+# Bits of the soft counts of a row: one addition of 32 bits does for most, and 2**30
+# rows do not overflow 64. Few rows have finer units, as fine as doubles at most.
+_BITS_OF_ROW, _FEW_ROWS = 32, 1 << 20
+_BITS_OF_SUMS, _BITS_OF_DOUBLES = 61, 52
 
 
 class _Tables(NamedTuple):
@@ -73,8 +65,119 @@ class _SoftCounts(NamedTuple):
     numbers: Any
 
 
-class DeviceRows(JointRows):
-    """Training rows on a device, as passes read them."""
+@dataclass(frozen=True)
+class DeviceRows:
+    """Training rows on a device, as passes read them: joint codes by column."""
+
+    codes: DeviceCodes
+    labels: Any
+    """Classes, four rows to a word."""
+
+    weights: DeviceWeights
+    packing: Packing | None
+    words: Any
+    """Joint codes by column, four rows to a word, (g, m) uint32 on the device."""
+
+    modes: NDArray[np.int32]
+    """Most frequent joint code of each group."""
+
+    n_classes: int
+    gaussian: GaussianTable
+    n_jobs: int | None = None
+    host: Codes | None = None
+    """The same rows in memory, where numbers of some are read; None without any."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.codes.n_rows
+
+    @cached_property
+    def total_weight(self) -> float:
+        """Sum of the row weights."""
+        given = self.weights.host
+        return float(self.n_rows if given is None else given.sum())
+
+    @cached_property
+    def numbers(self) -> DeviceNumbers | None:
+        """The Gaussian and linear attributes, None without any."""
+        if self.codes.numbers is None:
+            return None
+        return DeviceNumbers(self.codes.numbers, self.gaussian)
+
+    def with_densities(self, gaussian: GaussianTable) -> Self:
+        """Return the same rows with other densities of Gaussian attributes."""
+        return replace(self, gaussian=gaussian)
+
+    def take(self, picked: Ints | None) -> PackedRows:
+        """Return some rows in memory, or all, for second derivatives."""
+        rows = np.arange(self.n_rows) if picked is None else picked
+        schema, weights = self.codes.schema, self.weights.host
+        wide: tuple[CodeBlock, ...] = ()
+        if self.codes.wide is not None:
+            values = taken(self.codes.wide, rows)
+            wide = (CodeBlock(values, self.codes.wide_features),)
+        packed = np.empty((len(rows), 0), dtype=np.uint8)
+        if self.packing is not None:
+            packed = taken(self.words.view(np.uint8), rows)
+        labels = self.labels.view(np.uint8)
+        return PackedRows(
+            schema,
+            taken(labels.reshape(1, labels.size), rows)[:, 0].astype(np.uint32),
+            np.empty(0) if weights is None else weights[rows],
+            self.packing,
+            packed,
+            wide,
+            self.host,
+            self.gaussian,
+            self.n_classes,
+            self.n_jobs,
+            picked,
+        )
+
+    def scale(self, largest: float) -> float:
+        """Units of soft counts, a power of two, given the largest slope of a row."""
+        bits = _BITS_OF_ROW
+        if self.n_rows <= _FEW_ROWS:
+            bits = min(_BITS_OF_DOUBLES, _BITS_OF_SUMS - self.n_rows.bit_length())
+        if not np.isfinite(largest) or largest <= 0.0:
+            return 1.0
+        return float(2.0 ** (bits - int(np.ceil(np.log2(largest)))))
+
+    def fill_modes(self, units: Ints, total: Ints, first: int) -> None:
+        """Give the most frequent codes, (P, C), what is left of the total of rows."""
+        ends = self.starts_of_end
+        for g in range(first, len(self.modes)):
+            part = units[ends[g] : ends[g + 1]]
+            part[self.modes[g]] = 0
+            part[self.modes[g]] = total - part.sum(axis=0)
+
+    @cached_property
+    def starts_of_end(self) -> Ints:
+        """First packed row of each group, and their number."""
+        if self.packing is None:
+            return np.array([0, 1])
+        return np.append(self.packing.starts, self.packing.n_codes).astype(int)
+
+    @cached_property
+    def flat_words(self) -> Any:
+        """The joint codes, column after column."""
+        return self.words.reshape(self.words.size)
+
+    @property
+    def n_cells(self) -> int:
+        """Number of packed rows."""
+        return int(self.starts_of_end[-1])
+
+    @cached_property
+    def starts(self) -> Any:
+        """First packed row of each group, on the device."""
+        return to_device(self.starts_of_end[:-1].astype(np.uint32))
+
+    @cached_property
+    def device_modes(self) -> Any:
+        """Most frequent joint codes, on the device."""
+        return to_device(self.modes.astype(np.uint32))
 
     # ------------------------------------------------------------------------- passes
 
@@ -197,15 +300,17 @@ class DeviceRows(JointRows):
         blocks, shared = blocks_for(16 * THREADS), 16 * THREADS
         all_sums = zeros((len(pieces), blocks, 2), np.float64)
         sizes = {n_rows for _, n_rows in pieces}
-        made = {n_rows: _Scores.of(width, n_rows) for n_rows in sizes}
+        made = {n_rows: empty((width, n_rows), np.float64) for n_rows in sizes}
         for sums, (row, n_rows) in zip(all_sums, pieces, strict=True):
             scores = made[n_rows]
             self._gather(tables, row, n_rows, scores)
+            # Scores become gradients in units, in the same memory.
+            units, size = scores.view(np.int64), scores.size
             rows = (self.labels, self.weights.values, row, self.n_rows)
-            given = (scores.flat, n_rows, *rows, *form, scale, scores.flat_units, sums)
-            launch(losses, blocks, shared, *given)
+            given = (scores.reshape(size), n_rows, *rows, *form, scale)
+            launch(losses, blocks, shared, *given, units.reshape(size), sums)
             if scale:
-                self._scatter(scores, row, n_rows, counts)
+                self._scatter(units, row, n_rows, counts)
         host_sums = all_sums.copy_to_host()
         value, other = float(host_sums[..., 0].sum()), host_sums[..., 1]
         number = float(other.sum() if adds else other.max())
@@ -237,8 +342,8 @@ class DeviceRows(JointRows):
             None if self.numbers is None else self.numbers.sums(width),
         )
 
-    def _gather(self, tables: _Tables, row: int, n_rows: int, scores: _Scores) -> None:
-        """Put the scores of some rows."""
+    def _gather(self, tables: _Tables, row: int, n_rows: int, scores: Any) -> None:
+        """Write the scores of some rows: scores (C, r)."""
         width, n_cells = tables.packed.shape
         kernel, copies, shared = passes.gather_far, 1, 0
         if 8 * n_cells <= most_shared():
@@ -246,27 +351,25 @@ class DeviceRows(JointRows):
             shared = 8 * n_cells * copies
         threads = threads_for(shared)
         codes = self.flat_words, self.starts, tables.packed, np.uint32(copies)
-        place = tables.base, row // 4, n_rows // 4, scores.values
+        place = tables.base, row // 4, n_rows // 4, scores
         blocks = blocks_for(shared, threads, width)
         launch(kernel, blocks, shared, *codes, *place, threads=threads)
-        if width < scores.values.shape[0]:
-            fill(scores.last, 0.0)
+        if width < scores.shape[0]:
+            fill(scores[width], 0.0)
         inside = min(n_rows, self.n_rows - row)
         if self.codes.wide is not None:
             given = self.codes.wide, self._wide_starts, tables.wide, row, inside
-            launch(passes.gather_wide, blocks_for(0), 0, *given, scores.values)
+            launch(passes.gather_wide, blocks_for(0), 0, *given, scores)
         if self.numbers is not None:
-            self.numbers.add(tables.multipliers, row, inside, scores.values)
+            self.numbers.add(tables.multipliers, row, inside, scores)
 
     @cached_property
     def _wide_starts(self) -> Any:
         return to_device(self.codes.wide_starts)
 
-    def _scatter(
-        self, scores: _Scores, row: int, n_rows: int, counts: _SoftCounts
-    ) -> None:
-        """Add the gradients of some rows, in units, to the soft counts."""
-        place = (row // 4, n_rows // 4, scores.units, counts.packed)
+    def _scatter(self, units: Any, row: int, n_rows: int, counts: _SoftCounts) -> None:
+        """Add the gradients of some rows, in units (C, r), to the soft counts."""
+        place = (row // 4, n_rows // 4, units, counts.packed)
         for begin, end, cells in self._column_parts():
             shared = 8 * (cells + passes.SPARE)
             codes = self.flat_words, self.starts, self._first_modes
@@ -275,10 +378,10 @@ class DeviceRows(JointRows):
             launch(passes.scatter, blocks, shared, *given, threads=MIN_THREADS)
         inside = min(n_rows, self.n_rows - row)
         if self.codes.wide is not None:
-            wide = self.codes.wide, self._wide_starts, row, inside, scores.units
+            wide = self.codes.wide, self._wide_starts, row, inside, units
             launch(passes.scatter_wide, blocks_for(0), 0, *wide, counts.wide)
         if self.numbers is not None:
-            self.numbers.collect(row, inside, scores.units, counts.numbers)
+            self.numbers.collect(row, inside, units, counts.numbers)
 
     @cached_property
     def _first_modes(self) -> Any:
