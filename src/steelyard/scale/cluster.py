@@ -1,4 +1,4 @@
-"""Parts of a table on the workers of a cluster: one task for each worker and pass."""
+"""Partitions on the workers of a cluster: one task for each worker and pass."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from steelyard.model.training import TrainingSet
 from steelyard.scale import parts as work
 from steelyard.scale.spread import MAX_PARTS
 
-# What Dask would take for a few bytes, it would move and forget to spill.
+# Dask would take them for a few bytes, move them, and not spill them to disk.
 sizeof.register(TrainingSet, work.n_bytes)
 sizeof.register(PackedRows, work.n_bytes)
 
 # Bytes of partitions that are taken together.
 _MAX_BYTES = 1 << 28
 
-# So many partitions are on their way here at once.
-_AHEAD = 2
+# Partitions that are sent here at once.
+_MAX_SENT = 2
 
 
 class DaskParts:
     """Objects on workers, one for each partition or some, in the order of partitions.
 
     Nothing is scattered: each is the result of a task, which the scheduler runs again
-    where a worker is lost.
+    if a worker is lost.
     """
 
     def __init__(self, client: Client, futures: list[Future[Any]]) -> None:
@@ -40,7 +40,7 @@ class DaskParts:
         self._groups: list[tuple[str, list[int]]] | None = None
 
     def then(self, function: Callable[..., Any], *arguments: Any) -> DaskParts:
-        """Return what a function makes of each, kept where that is."""
+        """Apply a function to each, and keep the results on their workers."""
         submit = partial(self.client.submit, function, pure=False)
         futures = [submit(future, *arguments) for future in self.futures]
         return DaskParts(self.client, futures)
@@ -51,7 +51,7 @@ class DaskParts:
         given: Sequence[Any] | None = None,
         together: bool = False,
     ) -> list[Any]:
-        """Return a function of each, in order, or sums by worker if ``together``."""
+        """Apply a function to each; return results in order, or sums by worker."""
         if self._groups is None:
             self._groups = self._by_worker()
         tasks = [
@@ -83,11 +83,11 @@ class DaskParts:
 
     @classmethod
     def of(cls, client: Client, cells: list[Any], *rest: list[Any]) -> DaskParts:
-        """Return partitions in lists, several in each where there are many.
+        """Return partitions in lists, several in each if there are many.
 
-        All are delayed: cells, labels and weights by partition, or none. A pass over a
-        partition costs more than its rows where these are few. Three partitions say how
-        large they are.
+        All are delayed: cells, labels and weights by partition, or nothing. A pass over
+        a partition costs more than its rows if these are few. Sizes are estimated from
+        three partitions.
         """
         size = max(1, len(cells) // MAX_PARTS)
         if size > 1:
@@ -105,22 +105,22 @@ class DaskParts:
         return cls(client, client.compute(grouped))
 
     def one_by_one(self, function: Callable[..., Any]) -> Iterator[Any]:
-        """Yield a function of each, in order, of which few are here at once."""
+        """Yield a function of each, in order, of which few are in memory at once."""
         futures = self.then(function).futures
-        for first in range(0, len(futures), _AHEAD):
-            some = futures[first : first + _AHEAD]
+        for first in range(0, len(futures), _MAX_SENT):
+            some = futures[first : first + _MAX_SENT]
             yield from gathered(self.client, some, self.futures)
 
     def shared(self, value: Any) -> Any:
         """Return a task, so that each worker gets it once, and again if it is lost."""
-        return self.client.submit(_same, value, pure=False)
+        return self.client.submit(work.same, value, pure=False)
 
     def encode(self, roles: work.Roles, coding: Any) -> DaskParts:
         """Return rows as codes, for passes in all threads of a worker."""
         return self.then(_encode, roles, coding)
 
     def tree_sum(self) -> Any:
-        """Return the sum of what is there, added on the workers two by two."""
+        """Return the sum of all, added on the workers two by two."""
         futures = self.futures
         while len(futures) > 1:
             pairs = zip(futures[::2], futures[1::2], strict=False)
@@ -130,25 +130,21 @@ class DaskParts:
         return gathered(self.client, futures, self.futures)[0]
 
     def _by_worker(self) -> list[tuple[str, list[int]]]:
-        """Return the workers, each with the positions of what it holds."""
+        """Return the workers, each with the positions of its partitions."""
         wait(self.futures)
         if any(future.status == "error" for future in self.futures):
             raise failure(self.futures)
         holders = self.client.who_has(self.futures)
         groups: dict[str, list[int]] = {}
         for k, future in enumerate(self.futures):
-            # Several may hold it; none does just after one was lost.
-            where = sorted(holders.get(future.key, ()))
-            groups.setdefault(where[0] if where else "", []).append(k)
+            # Several workers may have it, or nobody just after one was lost.
+            workers = sorted(holders.get(future.key, ()))
+            groups.setdefault(workers[0] if workers else "", []).append(k)
         lost = groups.pop("", [])
         workers = list(groups) or list(self.client.scheduler_info()["workers"])
         for turn, k in enumerate(lost):
             groups.setdefault(workers[turn % len(workers)], []).append(k)
         return sorted(groups.items(), key=lambda group: group[1][0])
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _encode(group: list[work.Partition], roles: work.Roles, coding: Any) -> Any:
@@ -157,12 +153,18 @@ def _encode(group: list[work.Partition], roles: work.Roles, coding: Any) -> Any:
 
 def _run(
     function: Callable[..., Any],
-    held: Sequence[Any],
+    parts: Sequence[Any],
     given: Sequence[Any] | None,
     together: bool,
 ) -> tuple[str, list[Any]]:
-    """Work on all partitions of a worker; return the results with its address."""
-    return get_worker().address, work.over_parts(function, held, given, together)
+    """Apply a function to all partitions of a worker; return its address as well.
+
+    Results are a list, of their sum alone if ``together``.
+    """
+    arguments = zip(parts) if given is None else zip(parts, given, strict=True)
+    results = (function(*argument) for argument in arguments)
+    total = [reduce(work.add, results)] if together else list(results)
+    return get_worker().address, total
 
 
 def gathered(
@@ -178,7 +180,7 @@ def gathered(
 def failure(
     partitions: list[Future[Any]], error: BaseException | None = None
 ) -> BaseException:
-    """Return the error of the first partition that has one, or of what depends on them.
+    """Return the error of the first partition with one, or of a task that needs them.
 
     If workers die of a partition, the error says what to do.
     """
@@ -187,9 +189,9 @@ def failure(
     first = partitions[failed[0]].exception() if failed else error
     if first is not None and not isinstance(first, KilledWorker):
         return first
-    where = f"partition {failed[0]}" if failed else "the partitions"
+    failing = f"partition {failed[0]}" if failed else "the partitions"
     return TableError(
-        f"Workers died over {where} of {len(partitions)}, most likely for lack of "
+        f"Workers died over {failing} of {len(partitions)}, most likely for lack of "
         "memory. Cut the frame into smaller parts, for example by "
         "repartition(partition_size='64MB'), or give workers more memory."
     )

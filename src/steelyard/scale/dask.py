@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from dask.array import Array
@@ -47,7 +47,7 @@ class DaskGiven(RowsHere):
         meta = np.empty((0, n_classes))
         if method == "predict":
             meta = np.empty(0, dtype=fitted.classes_.dtype)
-        predict = _Predict(fitted, method, meta)
+        predict = partial(_predicted, fitted, method, meta)
         if not isinstance(self.X, Array):
             return self.X.map_partitions(predict, meta=meta)
         rows = self.X.rechunk({1: -1})
@@ -60,22 +60,13 @@ class DaskGiven(RowsHere):
 rows_of = DaskGiven
 
 
-class _Predict(NamedTuple):
-    """Predicts the rows of a partition."""
-
-    clf: Any
-    method: str
-    nothing: NDArray[Any]
-
-    def __call__(self, part: Any) -> NDArray[Any]:
-        if not len(part):
-            return self.nothing
-        result: NDArray[Any] = getattr(self.clf, self.method)(part)
-        return result
+def _predicted(clf: Any, method: str, nothing: NDArray[Any], rows: Any) -> Any:
+    """Predict the rows of a partition."""
+    return getattr(clf, method)(rows) if len(rows) else nothing
 
 
 def _client() -> Any:
-    """Return the client of a cluster, None where there is none."""
+    """Return the client of a cluster, None if there is none."""
     try:
         from distributed import get_client
 
@@ -103,13 +94,11 @@ class _Collections:
 
     def delayed(self) -> list[list[Any]]:
         """Return cells, labels and weights as delayed objects, one for each part."""
-        return [
-            _delayed(self._wanted_cells()),
-            *(_delayed(part) for part in (self.labels, self.weights)),
-        ]
+        columns = self._wanted_cells(), self.labels, self.weights
+        return [_delayed(column) for column in columns]
 
     def _wanted_cells(self) -> Any:
-        """Leave out columns that nothing needs before they are read."""
+        """Return the cells without columns that are not needed."""
         if self.roles.features is None:
             return self.cells
         named = [n for n in (self.roles.target, self.roles.weight) if n is not None]
@@ -203,17 +192,17 @@ def _column_name(what: str, value: Any, columns: list[Any] | None) -> str | None
 
 
 def _check_partitions(X: Any, other: Any, what: str) -> None:
-    """Refuse labels or weights that are cut elsewhere than the rows."""
+    """Refuse labels or weights whose partitions differ from those of the rows."""
     n_rows, n_other = _n_partitions(X), _n_partitions(other)
     if n_rows != n_other:
         raise TableError(
             f"X has {n_rows} partitions and {what} {n_other}. Make both from one "
             "frame, or repartition one of them."
         )
-    mine, theirs = (getattr(part, "divisions", (None,)) for part in (X, other))
-    if mine[0] is not None and theirs[0] is not None and mine != theirs:
+    ends, others = (getattr(x, "divisions", (None,)) for x in (X, other))
+    if ends[0] is not None and others[0] is not None and ends != others:
         raise TableError(
-            f"X and {what} are divided differently: {mine[:3]} and {theirs[:3]}, and "
+            f"X and {what} are divided differently: {ends[:3]} and {others[:3]}, and "
             "so on. Make both from one frame, or repartition one of them."
         )
 
@@ -229,14 +218,9 @@ def _n_partitions(collection: Any) -> int:
 
 def _on_cluster(rows: _Collections, client: Any, recipe: Recipe) -> TrainingSet:
     """Return a training set of rows that stay on their workers, if they can."""
-    roles = replace(rows.roles, skips_unlabelled=recipe.encoding.skips_unlabelled)
-    columns = SpreadColumns(partial(_partitions, client, rows.delayed()), roles)
-    has_weights = roles.weight is not None or rows.weights is not None
-    return spread_training(columns, recipe, recipe.rows_needed, has_weights)
-
-
-def _partitions(client: Any, delayed: list[list[Any]]) -> Any:
-    """Return partitions on workers; those that are not there are computed."""
     from steelyard.scale.cluster import DaskParts
 
-    return DaskParts.of(client, *delayed)
+    roles = replace(rows.roles, skips_unlabelled=recipe.encoding.skips_unlabelled)
+    columns = SpreadColumns(partial(DaskParts.of, client, *rows.delayed()), roles)
+    has_weights = roles.weight is not None or rows.weights is not None
+    return spread_training(columns, recipe, recipe.rows_needed, has_weights)

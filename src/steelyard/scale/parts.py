@@ -1,12 +1,11 @@
-"""What is done to partitions where they are: read, summarise, encode, prepare."""
+"""Work on partitions at their location: read, summarise, encode, prepare."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import reduce
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -35,10 +34,10 @@ _FEW_ROWS = 1 << 14
 
 
 class Partition(NamedTuple):
-    """A partition as it comes: a frame or array, labels and weights if separate.
+    """A partition as given: a frame or array, labels and weights if separate.
 
     Labels and weights that are columns of the frame are None here. Of several that were
-    made one the number is that of the first.
+    joined the number is that of the first.
     """
 
     cells: Any
@@ -56,7 +55,7 @@ class Roles:
     """What the columns of partitions are."""
 
     features: list[Any] | None
-    """Columns to learn from; None for arrays, and where all are."""
+    """Columns to learn from; None for arrays, and for all columns."""
 
     target: str | None
     weight: str | None
@@ -64,7 +63,7 @@ class Roles:
 
 
 class PartRows(NamedTuple):
-    """Rows of a partition with their labels and weights, as they are."""
+    """Rows of a partition with their labels and weights, not encoded."""
 
     cells: Any
     labels: Any
@@ -76,13 +75,18 @@ class PartRows(NamedTuple):
         return len(self.cells)
 
     @property
+    def is_empty(self) -> bool:
+        """Whether there is no row of a weight above zero."""
+        return not self.n_rows or (self.weights is not None and not self.weights.any())
+
+    @property
     def table(self) -> Table:
         """The rows as a table."""
         return as_table(self.cells, is_whole=False)
 
 
 def read(part: Partition, roles: Roles) -> PartRows:
-    """Return the rows of a partition, those without a label left out if asked for."""
+    """Return the rows of a partition; those without a label are dropped if asked."""
     cells, labels, weights = part.cells, part.labels, part.weights
     if roles.target is not None:
         labels = cells[roles.target]
@@ -110,20 +114,16 @@ def _taken(values: Any, rows: Ints) -> Any:
     return values.iloc[rows] if hasattr(values, "iloc") else values[rows]
 
 
-def is_empty(rows: PartRows) -> bool:
-    """Whether there is no row of a weight above zero."""
-    return not rows.n_rows or (rows.weights is not None and not rows.weights.any())
-
-
 # --------------------------------------------------------------------- the schema
 
 
 def summarise(
     group: Group, roles: Roles, encoder: TableEncoder, counts: bool
 ) -> TableSummary:
-    """Return summaries of some partitions for a schema, with counts or not."""
+    """Return a summary of some partitions for a schema, with counts or not."""
     summary = TableSummary(encoder, counts=counts)
-    with quietly():
+    # Warnings are raised for all partitions together.
+    with warnings.catch_warnings(action="ignore"):
         for number, rows in _with_weight(group, roles):
             place = f"partition {number}"
             summary.take_in(rows.table, rows.labels, rows.weights, place)
@@ -139,10 +139,10 @@ def read_again(group: Group, roles: Roles, again: Rereading) -> Rereading:
 
 
 def grouped(first: int, *columns: Sequence[Any]) -> list[Partition]:
-    """Return partitions from one on, neighbours with few rows of the same types as one.
+    """Return numbered partitions; neighbours with few rows of equal types are joined.
 
-    ``columns`` are cells, labels and weights by partition, or nothing. What is done to
-    a column takes a millisecond, however few its rows are.
+    ``columns`` are cells, labels and weights by partition, or nothing. Work on a column
+    takes a millisecond, however few its rows are.
     """
     some = [column or [None] * len(columns[0]) for column in columns]
     numbered = enumerate(zip(*some, strict=True), first)
@@ -160,7 +160,7 @@ def grouped(first: int, *columns: Sequence[Any]) -> list[Partition]:
 
 
 def _types(part: Partition) -> list[Any]:
-    """Return the types of the columns of a partition; a name if it stays separate."""
+    """Return the column types of a partition, or its number if it stays separate."""
     kinds: list[Any] = []
     for values in part[:3]:
         if values is not None and len(values) != len(part.cells):
@@ -173,7 +173,7 @@ def _types(part: Partition) -> list[Any]:
 
 
 def concatenated(parts: Sequence[Any]) -> Any:
-    """Return arrays, frames or series one after the other; None for none."""
+    """Concatenate arrays, frames or series; None of nothing."""
     if parts[0] is None:
         return None
     if isinstance(parts[0], np.ndarray):
@@ -187,7 +187,7 @@ def _with_weight(group: Group, roles: Roles) -> Iterator[tuple[int, PartRows]]:
     """Yield the rows of partitions that have any, by number."""
     for part in group:
         rows = read(part, roles)
-        if not is_empty(rows):
+        if not rows.is_empty:
             yield part.number, rows
 
 
@@ -197,18 +197,15 @@ def _with_weight(group: Group, roles: Roles) -> Iterator[tuple[int, PartRows]]:
 def encode(
     group: Group, roles: Roles, coding: Coding, n_threads: int = 1
 ) -> TrainingSet:
-    """Return the rows of partitions as codes by column, those of weight 0 left out.
+    """Encode the rows of partitions by column; rows of weight 0 are dropped.
 
     Partitions are encoded side by side, passes over them run in all threads.
     """
-    taken = [read(part, roles) for part in group]
-    n_rows, has_weights = (
-        sum(r.n_rows for r in taken),
-        taken[0].weights is not None,
-    )
-    store = coding.store(MEMORY, n_rows, has_weights)
-    for part, rows in zip(group, taken, strict=True):
-        if is_empty(rows):
+    partitions = [read(part, roles) for part in group]
+    n_rows = sum(rows.n_rows for rows in partitions)
+    store = coding.store(MEMORY, n_rows, partitions[0].weights is not None)
+    for part, rows in zip(group, partitions, strict=True):
+        if rows.is_empty:
             store.leave_out(rows.n_rows)
         else:
             store.append(*_encoded(rows, coding, part.number))
@@ -252,7 +249,7 @@ def n_kept(group: Group, roles: Roles) -> int:
 
 
 def take_cells(group: Group, picked: Ints, roles: Roles) -> list[Any]:
-    """Return some rows of partitions as they are, by position among those kept."""
+    """Return some rows of partitions, not encoded, by position among those kept."""
     taken, first = [], 0
     for part in group:
         rows = read(part, roles)
@@ -268,7 +265,7 @@ rows_of = attrgetter("codes", "labels", "sample_weight")
 
 
 def take_rows(part: TrainingSet, picked: Ints) -> Any:
-    """Return codes, labels and weights of some rows, None for none."""
+    """Return codes, labels and weights of some rows; None of no rows."""
     return rows_of(part.taken(picked)) if len(picked) else None
 
 
@@ -297,28 +294,16 @@ def ask(rows: PackedRows | None, method: str, given: tuple[Any, ...]) -> Any:
     return None if rows is None else getattr(rows, method)(*given)
 
 
-def n_bytes(held: TrainingSet | PackedRows) -> int:
-    """Return how much memory a part takes."""
-    blocks = held.codes.blocks if isinstance(held, TrainingSet) else held.wide
-    arrays = [block.values for block in blocks]
-    if isinstance(held, TrainingSet):
-        weights, numbers = held.sample_weight, held.codes.numbers
-        arrays += [held.labels, *([] if weights is None else [weights]), *numbers]
+def n_bytes(rows: TrainingSet | PackedRows) -> int:
+    """Return how much memory encoded rows take."""
+    if isinstance(rows, TrainingSet):
+        arrays = [rows.labels, *rows.codes.numbers]
+        arrays += [] if rows.sample_weight is None else [rows.sample_weight]
+        blocks = rows.codes.blocks
     else:
-        arrays += [held.packed]
+        arrays, blocks = [rows.packed], rows.wide
+    arrays += [block.values for block in blocks]
     return 1000 + sum(array.nbytes for array in arrays)
-
-
-def over_parts(
-    function: Callable[..., Any],
-    parts: Sequence[Any],
-    given: Sequence[Any] | None,
-    together: bool,
-) -> list[Any]:
-    """Return a function of each part of a worker, or their sum in a list of one."""
-    arguments = zip(parts) if given is None else zip(parts, given, strict=True)
-    results = (function(*argument) for argument in arguments)
-    return [reduce(add, results)] if together else list(results)
 
 
 def add(a: Any, b: Any) -> Any:
@@ -330,6 +315,6 @@ def add(a: Any, b: Any) -> Any:
     return a + b
 
 
-def quietly() -> Any:
-    """Suppress warnings of one partition: warnings are raised for all together."""
-    return warnings.catch_warnings(action="ignore")
+def same(value: Any) -> Any:
+    """Return a value: a function that can be pickled."""
+    return value

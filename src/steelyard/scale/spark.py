@@ -51,7 +51,7 @@ class SparkParts:
     steps : tuple of callables
         From one object to the next.
     is_kept : bool
-        Whether what is made of each is kept on the executors.
+        Whether results for each are kept on the executors.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class SparkParts:
         return self._frame.mapInArrow(work_on, _SCHEMA)
 
     def then(self, function: Callable[..., Any], *arguments: Any) -> SparkParts:
-        """Return what a function makes of each; what is made of codes is kept."""
+        """Apply a function to each; results of kept parts are kept."""
         step = partial(_call, function, arguments)
         if self._is_kept:
             return self._keep(step)
@@ -94,10 +94,10 @@ class SparkParts:
         return SparkParts(*settings, (*self._steps, step))
 
     def _keep(self, function: Callable[..., Any]) -> SparkParts:
-        """Return what a function makes of each, kept until the fit ends."""
+        """Apply a function to each; results are kept until the fit ends."""
         frame = self._mapped(function).persist()
         self._kept.append(frame)
-        # Made now: otherwise the first to ask has it made in a process beside its own.
+        # Made now: otherwise the first use makes it in a second process.
         with _computing():
             frame.count()
         return SparkParts(frame, self._kept, _unpickled, is_kept=True)
@@ -109,7 +109,7 @@ class SparkParts:
     def each(
         self, function: Callable[..., Any], given: Sequence[Any] | None = None
     ) -> list[Any]:
-        """Return a function of each, and of what is given for it, in order."""
+        """Apply a function to each, and to what is given for it; return a list."""
         with _computing():
             made = self._mapped(function, given).collect()
         rows = sorted(made, key=lambda row: row.k)
@@ -120,15 +120,15 @@ class SparkParts:
         return result
 
     def sum(self, function: Callable[..., Any], together: bool = False) -> Any:
-        """Return the sum of a function of each, in order; None of no partitions."""
+        """Return the sum of a function over all, in order; None of no partitions."""
         return reduce(work.add, self.each(function), None)
 
     def tree_sum(self) -> Any:
-        """Return the sum of what is there."""
-        return self.sum(_same)
+        """Return the sum of all."""
+        return self.sum(work.same)
 
     def one_by_one(self, function: Callable[..., Any]) -> Iterator[Any]:
-        """Yield a function of each, in order, of which few are here at once."""
+        """Yield a function of each, in order, of which few are in memory at once."""
         # Partitions come in their order.
         with _computing():
             for row in self._mapped(function).toLocalIterator():
@@ -152,10 +152,6 @@ def _unpickled(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:
     for batch in batches:
         for row in batch.to_pylist():
             yield row["k"], pickle.loads(row["held"])
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 @contextmanager
@@ -240,7 +236,7 @@ def _check_version(frame: Any) -> None:
 
 
 def _partitions(frame: Any, kept: list[Any]) -> SparkParts:
-    """Return the partitions of a frame, together where they are many."""
+    """Return the partitions of a frame, coalesced if they are many."""
     names = list(frame.columns)
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:
@@ -257,7 +253,7 @@ def _partitions(frame: Any, kept: list[Any]) -> SparkParts:
 
     # By position: mapInArrow would read a name with a dot as that of a nested column.
     frame = frame.toDF(*(f"c{k}" for k in range(len(names))))
-    # Coalesced by where they are, partitions are in another order, however few.
+    # Coalescing goes by location and changes the order, so not of few partitions.
     if _n_partitions(frame) > 4 * MAX_PARTS:
         frame = frame.coalesce(4 * MAX_PARTS)
     return SparkParts(frame, kept, read)

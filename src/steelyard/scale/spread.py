@@ -1,6 +1,6 @@
 """Rows in parts on other machines: one training, one place, one kind of passes.
 
-Who has the parts, Dask or Spark, gives what ``Parts`` asks for and nothing else.
+Dask and Spark implement ``Parts`` and nothing else.
 """
 
 from __future__ import annotations
@@ -33,46 +33,46 @@ from steelyard.table.storage import DiskWorkspace, Store
 from steelyard.weighting.base import Effect
 
 MAX_PARTS = 24
-"""Partitions are taken together, in order, where there are twice as many or more."""
+"""Neighbouring partitions are taken together if there are twice as many or more."""
 
-# Effects of more numbers are added where they are first: then they need not travel for
+# Effects of more numbers are first added on each worker: then they need not travel for
 # each part. The last digits of sums then depend on which worker has which part.
 _MAX_BY_PART = 1_000_000
 
 
 class Parts(Protocol):
-    """Objects elsewhere, one for each part of a table, in order."""
+    """Objects on other machines, one for each part of a table, in order."""
 
     def then(self, function: Callable[..., Any], *arguments: Any) -> Parts:
-        """Return what a function makes of each, kept where that is."""
+        """Apply a function to each, and keep the results on their machines."""
 
     def each(
         self, function: Callable[..., Any], given: Sequence[Any] | None = None
     ) -> list[Any]:
-        """Return a function of each, and of what is given for it, in order."""
+        """Apply a function to each, and to what is given for it; return a list."""
 
     def sum(self, function: Callable[..., Any], together: bool = False) -> Any:
-        """Return the sum of a function of each, in any order if ``together``.
+        """Return the sum of a function over all, in any order if ``together``.
 
-        None where there are no parts.
+        None if there are no parts.
         """
 
     def tree_sum(self) -> Any:
-        """Return the sum of what is there, in any order; None of nothing."""
+        """Return the sum of all, in any order; None of nothing."""
 
     def one_by_one(self, function: Callable[..., Any]) -> Iterable[Any]:
-        """Yield a function of each, in order, of which few are here at once."""
+        """Yield a function of each, in order, of which few are in memory at once."""
 
     def shared(self, value: Any) -> Any:
         """Return a value as an argument that travels once to each machine."""
 
     def encode(self, roles: work.Roles, coding: Any) -> Parts:
-        """Return rows as codes; these are rows as they came."""
+        """Return encoded rows; these are rows as given."""
 
 
 @dataclass(frozen=True)
 class SpreadColumns:
-    """The columns of rows elsewhere, from which some rows can be read."""
+    """The columns of rows on other machines, from which some rows can be read."""
 
     partitions: Callable[[], Parts]
     roles: work.Roles
@@ -104,7 +104,7 @@ def spread_training(
     needed: RowsNeeded,
     has_weights: bool,
 ) -> TrainingSet:
-    """Return a training set of rows that stay where they are, if they can."""
+    """Return a training set of rows that stay on their machines, if they can."""
     roles = columns.roles
     # Kept until they are encoded.
     raw = columns.partitions()
@@ -141,7 +141,7 @@ def spread_training(
 
 @dataclass(frozen=True)
 class SpreadPlace(RowPlace):
-    """Rows that stay where they are, encoded, a training set for each part."""
+    """Encoded rows that stay on their machines, a training set for each part."""
 
     parts: Parts
     empty: Codes
@@ -160,7 +160,7 @@ class SpreadPlace(RowPlace):
         function: Callable[..., Any],
         given: Sequence[Any] | None = None,
     ) -> list[Any]:
-        """Return a function of each part, in their order."""
+        """Apply a function to each part; return a list."""
         return self.parts.each(function, given)
 
     def sum(
@@ -175,7 +175,7 @@ class SpreadPlace(RowPlace):
     def map(
         self, training: TrainingSet, function: Callable[[TrainingSet], TrainingSet]
     ) -> TrainingSet:
-        """Return the training set of parts that a function makes of these."""
+        """Apply a function to each part; return the training set of the results."""
         made = function(replace(training, codes=self.empty))
         return SpreadPlace(self.parts.then(function), made.codes).training(made)
 
@@ -187,10 +187,9 @@ class SpreadPlace(RowPlace):
     def take(self, training: TrainingSet, rows: Ints) -> TrainingSet:
         """Return some rows in memory, in the order of the table."""
         given = by_partition(rows, self.sizes)
-        results = [part for part in self.parts.each(work.take_rows, given) if part]
         store = self._store(training, MEMORY, len(rows))
-        for part in results:
-            store.append(*part)
+        for some in filter(None, self.parts.each(work.take_rows, given)):
+            store.append(*some)
         return self._stored(replace(training, table=None), store)
 
     def here(self, training: TrainingSet) -> TrainingSet:
@@ -212,7 +211,7 @@ class SpreadPlace(RowPlace):
     def passes(
         self, training: TrainingSet, missing: Any, gaussian: GaussianTable
     ) -> Passes:
-        """Return the rows prepared for passes, where they are."""
+        """Return the rows prepared for passes, on their machines."""
         prepared = self.parts.then(work.prepare, missing, gaussian)
         return SpreadPasses(prepared, training, missing, gaussian)
 
