@@ -9,18 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.settings import learned, number, setting, word
-from steelyard._common.threads import pieces, run, thread_count
 from steelyard.classifiers.base.chunked import LearnsInChunks
 from steelyard.classifiers.base.estimator import StandardNB
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import Recipe
-from steelyard.kernels import pairs
 from steelyard.model.base import RowsNeeded
 from steelyard.model.combined import ConditionalTable, OneDependenceModel
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
-from steelyard.proba.counts import Counts, log_conditional, rows_in
+from steelyard.proba.counts import (
+    Counts,
+    count_code_pairs,
+    log_conditional,
+    rows_in,
+)
 from steelyard.table.labels import class_places
 from steelyard.table.schema import Side, TableSchema
 from steelyard.weighting.filters.information import (
@@ -211,34 +214,15 @@ class OneDependenceNB(LearnsInChunks, _DependentNB):
         size = training.schema.n_codes
         table = np.zeros((size, size, training.n_classes))
         rows = rows_in(self.counts_.schema, training.schema)
-        pairs = self.model_.conditional.counts * (now / was)
-        table[np.ix_(rows, rows, places)] = pairs
+        table[np.ix_(rows, rows, places)] = self.model_.conditional.counts * (now / was)
         return table
 
 
 def _code_pairs(training: TrainingSet) -> NDArray[np.float64]:
-    """Count the rows by every two codes and class, shape (V, V, K).
-
-    All attributes have codes. An attribute is not counted with itself.
-    """
-    offsets, size = training.schema.offsets, training.schema.n_codes
-    table = np.zeros((size, size, training.n_classes))
-    columns, weights = training.codes.by_column(), training.weights
-
-    def with_later(j: int) -> None:
-        for rows in pieces(slice(0, training.n_rows)):
-            u = None if weights is None else weights[rows]
-            truth = np.asarray(training.labels[rows], dtype=np.uint32)
-            cells = columns[:, rows], offsets[:-1], j
-            pairs.count_later_pairs(*cells, truth, u, table)
-        codes_of_j = slice(offsets[j], offsets[j + 1])
-        later = slice(offsets[j + 1], offsets[-1])
-        table[later, codes_of_j] = table[codes_of_j, later].transpose(1, 0, 2)
-
-    everything = range(len(training.schema))
-    for _ in run(with_later, everything, thread_count(training.n_jobs)):
-        pass
-    return table
+    """Count the rows by every two codes and class; all attributes have codes."""
+    offsets, columns = training.schema.offsets, training.codes.by_column()
+    rows = training.labels, training.weights, training.n_classes, training.n_jobs
+    return count_code_pairs(columns, offsets, *rows)
 
 
 def spanning_tree(weights: NDArray[np.float64]) -> NDArray[np.int64]:

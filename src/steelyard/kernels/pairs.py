@@ -197,24 +197,6 @@ def measure_pairs(first, others, weights, tables, out):
 
 
 @kernel
-def count_all_pairs(columns, offsets, y, weights, table):
-    """Add rows to the joint table of all pairs of codes by class: table (V, V, K) +=.
-
-    columns (d, n) codes, offsets (d,) first table row of each column; a column is also
-    paired with itself.
-    """
-    d, n = columns.shape
-    unweighted = weights.size == 0
-    for i in range(n):
-        c = y[i]
-        u = 1.0 if unweighted else weights[i]
-        for j in range(d):
-            row = table[offsets[j] + columns[j, i]]
-            for k in range(d):
-                row[offsets[k] + columns[k, i], c] += u
-
-
-@kernel
 def count_later_pairs(columns, offsets, first, y, weights, table):
     """Add rows to the joint table of one column with all later ones: table (V, V, K).
 

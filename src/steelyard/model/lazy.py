@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import run, thread_count
+from steelyard.kernels import counting
 from steelyard.kernels import lazy as kernels
-from steelyard.kernels import pairs
 from steelyard.model.base import ScoredModel, TwoArrays
+from steelyard.proba.counts import count_code_pairs
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
 
@@ -122,23 +123,24 @@ class MatchingModel(LazyModel):
     def _pairs(self) -> tuple[NDArray[Any], ...] | None:
         """Counts of pairs, of single codes and of classes; None if they are many."""
         widths = [self.schema.features[j].n_codes for j in self.schema.coded]
-        offsets = np.concatenate([[0], np.cumsum(widths)]).astype(np.uint64)
+        offsets = np.concatenate([[0], np.cumsum(widths)])
         v, k, d = int(offsets[-1]), len(self.classes), len(widths)
         if v * v * k > _MAX_PAIR_COUNTS:
             return None
-        table = np.zeros((v, v, k))
-        pairs.count_all_pairs(self.columns, offsets[:-1], self.y, self.weights, table)
-        singles = table[np.arange(v), np.arange(v)]
-        bounds = offsets.astype(np.int64)
-        known = np.stack(
-            [table[bounds[j] + 1 : bounds[j + 1]].sum(0) for j in range(d)]
-        )
-        known_singles = np.stack(
-            [singles[bounds[j] + 1 : bounds[j + 1]].sum(0) for j in range(d)]
-        )
         u = self.weights if self.weights.size else None
+        table = count_code_pairs(self.columns, offsets, self.y, u, k)
+        by_class = np.zeros((k, v))
+        first = offsets[:-1].astype(np.uint64)
+        counting.count_columns(self.columns.T, first, self.y, u, by_class)
+        singles = by_class.T.copy()
+        # A code occurs together with itself.
+        table[np.arange(v), np.arange(v)] = singles
+        observed, observed_singles = (
+            np.stack([c[offsets[j] + 1 : offsets[j + 1]].sum(axis=0) for j in range(d)])
+            for c in (table, singles)
+        )
         mass = np.bincount(self.y, u, minlength=k).astype(np.float64)
-        return offsets[:-1], table, known, singles, known_singles, mass
+        return first, table, observed, singles, observed_singles, mass
 
     def _scorer(self, codes: Codes) -> Callable[[slice, Floats], None]:
         queries, smoothing = codes.to_array(), self._smoothing(self.exponents)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.exceptions import ColumnError
-from steelyard.kernels import counting
+from steelyard.kernels import counting, pairs
 from steelyard.table.codes import CodeBlock, Codes
 from steelyard.table.schema import Side, TableSchema
 
@@ -360,6 +360,36 @@ def _add_histogram(
         counting.count_joint(columns, ends, starts, sizes, y, most, hist)
     else:
         counting.count_columns(values, starts, y, weights, hist)
+
+
+def count_code_pairs(
+    columns: NDArray[Any],
+    offsets: Ints,
+    labels: NDArray[Any],
+    weights: Floats | None,
+    n_classes: int,
+    n_jobs: int | None = None,
+) -> Floats:
+    """Count rows by the codes of every two columns and by class, shape (V, V, K).
+
+    columns (d, n) are codes, offsets (d + 1,) their first table rows and V. A column is
+    not counted with itself.
+    """
+    n_codes = int(offsets[-1])
+    table = np.zeros((n_codes, n_codes, n_classes))
+
+    def with_later(j: int) -> None:
+        for rows in pieces(slice(0, len(labels))):
+            u = None if weights is None else weights[rows]
+            y = np.asarray(labels[rows], dtype=np.uint32)
+            pairs.count_later_pairs(columns[:, rows], offsets[:-1], j, y, u, table)
+        codes_of_j = slice(offsets[j], offsets[j + 1])
+        later = slice(offsets[j + 1], n_codes)
+        table[later, codes_of_j] = table[codes_of_j, later].transpose(1, 0, 2)
+
+    for _ in run(with_later, range(len(columns)), thread_count(n_jobs)):
+        pass
+    return table
 
 
 def log_conditional(counts: Floats, log_prob: Floats, strength: float) -> Floats:
