@@ -8,7 +8,6 @@ from typing import Any
 
 from steelyard._common.html import element, escape, html_bars, html_table
 from steelyard._common.text import (
-    as_plain,
     probability_text,
     sided_bars,
     signed,
@@ -80,9 +79,8 @@ class Evidence(Tabular):
         """Log-odds of the target against the other class."""
         return math.fsum(self.amounts)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, for JSON."""
-        return {**super().to_dict(), "total": as_plain(self.total)}
+    def _asdict(self) -> dict[str, Any]:
+        return {**super()._asdict(), "total": self.total}
 
     def layout(self) -> tuple[str, list[str], list[list[str]]]:
         """Return a title, names of columns and lines of texts with bars."""

@@ -38,8 +38,12 @@ class PlainData:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
+        return cast(dict[str, Any], as_plain(self))
+
+    def _asdict(self) -> dict[str, Any]:
+        """Return what is plain data once entries are: see ``as_plain``."""
         fields = vars(self).items()
-        return {name: _plain(v) for name, v in fields if name not in self._not_data}
+        return {name: value for name, value in fields if name not in self._not_data}
 
 
 class Tabular(PlainData):
@@ -64,12 +68,6 @@ class Tabular(PlainData):
         return element("pre", escape(repr(self)))
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return [_plain(entry) for entry in value]
-    return value.to_dict() if hasattr(value, "to_dict") else as_plain(value)
-
-
 @dataclass(frozen=True)
 class ExplainedPart(PlainData):
     """One of the submodels of a model, with its explanation."""
@@ -78,10 +76,8 @@ class ExplainedPart(PlainData):
     share: float
     explanation: Any
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, for JSON: the explanation after name and share."""
-        plain = super().to_dict()
-        return plain | plain.pop("explanation")
+    def _asdict(self) -> dict[str, Any]:
+        return {"name": self.name, "share": self.share, **self.explanation._asdict()}
 
 
 def model_of(clf: Any) -> Model:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats
-from steelyard._common.text import as_plain, signed, text_table
+from steelyard._common.text import signed, text_table
 from steelyard.exceptions import ParameterError
 from steelyard.explain.shared import (
     InteractionSide,
@@ -159,17 +159,16 @@ class AttributeTable(Tabular):
         # Missing cells come first.
         return values.reshape(a, b, -1)[1:, 1:]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the table as plain data, for JSON."""
-        head: dict[str, Any] = {"name": self.name, "kind": self.kind}
+    def _asdict(self) -> dict[str, Any]:
+        data: dict[str, Any] = {"name": self.name, "kind": self.kind}
         if self.sides:
-            head["sides"] = [side.to_dict() for side in self.sides]
-        numbers = {"counts": self.counts, "contributions": self.contributions}
-        values = {"values": self.labels, **numbers, "evidence": self.evidence}
+            data["sides"] = self.sides
+        data |= {"values": self.labels, "counts": self.counts}
+        data |= {"contributions": self.contributions, "evidence": self.evidence}
         if self.half_width is not None:
-            values["low"] = self.evidence - self.half_width
-            values["high"] = self.evidence + self.half_width
-        return as_plain({**head, **values})
+            data["low"] = self.evidence - self.half_width
+            data["high"] = self.evidence + self.half_width
+        return data
 
     def _frame_columns(self) -> dict[str, Any]:
         columns: dict[str, Any] = {"value": list(self.labels)}

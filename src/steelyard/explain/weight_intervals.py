@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import islice
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -15,6 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from steelyard._common.allowed import number, whole
 from steelyard._common.arrays import Floats
 from steelyard._common.text import text_table
 from steelyard.classifiers.base.estimator import BaseNB
@@ -27,6 +26,11 @@ __all__ = ["WeightIntervals", "explain_weights"]
 
 # How often a bootstrap sample that lacks a class is drawn again.
 _MAX_DRAWS = 1_000
+
+_ALLOWED = {
+    "level": number(0.0, 1.0, "()").called("between 0 and 1"),
+    "n_bootstrap": whole(2),
+}
 
 # Weights by value change with the cut points of each refit.
 _BY_VALUE = ("value_weights_", "value_effects_")
@@ -92,8 +96,8 @@ class WeightIntervals(PlainData):
         by_class = [f"{attribute} in {c}" for c in self.classes for attribute in names]
         indices = [", ".join(map(str, index)) for index in np.ndindex(*shape)]
         k, d = len(self.classes), len(names)
-        known = {(): ["(one)"], (d,): names, (k, d): by_class}
-        return known.get(shape, indices)
+        labels = {(): ["(one)"], (d,): names, (k, d): by_class}
+        return labels.get(shape, indices)
 
 
 def explain_weights(
@@ -146,74 +150,59 @@ def explain_weights(
     >>> from steelyard.explain import explain_weights
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> clf = WeightedNB(bounds=(0, 2), lam=1.0).fit(X, y)
-    >>> found = explain_weights(clf, X, y, n_bootstrap=20, random_state=0)
-    >>> found.samples["attribute_weights_"].shape
+    >>> intervals = explain_weights(clf, X, y, n_bootstrap=20, random_state=0)
+    >>> intervals.samples["attribute_weights_"].shape
     (20, 4)
     """
     check_is_fitted(clf)
-    if not isinstance(level, Real) or not 0.0 < float(level) < 1.0:
-        raise _refusal("level", "between 0 and 1", level)
-    named = _bootstrapped_weights(clf, n_bootstrap)
-    refits = _refits(clf, X, y, sample_weight, np.random.default_rng(random_state))
-    fits = []
-    for done, refit in enumerate(islice(refits, int(n_bootstrap)), start=1):
-        fits.append({name: getattr(refit, name) for name in named})
-        if progress is not None:
-            progress(done, int(n_bootstrap))
-    tail = 100.0 * (1.0 - float(level)) / 2.0
-    samples, low, high = {}, {}, {}
-    for name in named:
-        samples[name] = np.array([fit[name] for fit in fits], dtype=np.float64)
-        low[name] = np.percentile(samples[name], tail, axis=0)
-        high[name] = np.percentile(samples[name], 100.0 - tail, axis=0)
-    what = (float(level), clf.classes_, clf.encoder_.schema_.labels())
-    return WeightIntervals(*what, named, low, high, samples)
-
-
-def _bootstrapped_weights(clf: BaseNB, n_bootstrap: int) -> dict[str, Floats]:
-    """Check the number of refits; return the weights that have intervals, by name."""
-    named = {
+    given = {"level": level, "n_bootstrap": n_bootstrap}
+    for name, check in _ALLOWED.items():
+        if not check.accepts(given[name]):
+            problem = f"The {name!r} parameter must be {check.text}."
+            raise ParameterError(f"{problem} Got {given[name]!r} instead.")
+    estimates = {
         name: np.asarray(value, dtype=np.float64)
         for name, value in learned_weights(clf).items()
         if name not in _BY_VALUE
     }
-    if not named:
+    if not estimates:
         raise ParameterError(
             f"{type(clf).__name__} has no weights with a bootstrap: it learns none per "
             "attribute, and weights of values change with the cut points of each refit."
         )
-    if not isinstance(n_bootstrap, Integral) or n_bootstrap < 2:
-        raise _refusal("n_bootstrap", "a whole number of at least 2", n_bootstrap)
-    return named
-
-
-def _refusal(name: str, allowed: str, value: Any) -> ParameterError:
-    text = f"The {name!r} parameter must be {allowed}. Got {value!r} instead."
-    return ParameterError(text)
-
-
-def _refits(
-    clf: BaseNB, X: Any, y: Any, sample_weight: Any, random: np.random.Generator
-) -> Iterator[BaseNB]:
-    """Fit clones to resampled rows, without end."""
+    random = np.random.default_rng(random_state)
     labels = np.unique(np.asarray(y), return_inverse=True)[1]
     weights = np.ones(len(labels))
     if sample_weight is not None:
         weights = np.asarray(sample_weight, dtype=np.float64)
-    while True:
+    fits = []
+    for done in range(1, int(n_bootstrap) + 1):
         times = _resample(random, labels, weights > 0)
         with warnings.catch_warnings():
             # A refit that is separable or slow is part of the uncertainty.
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", IdentifierWarning)
             refit = clone(clf).fit(X, y, sample_weight=times * weights)
-        yield refit
+        fits.append({name: getattr(refit, name) for name in estimates})
+        if progress is not None:
+            progress(done, int(n_bootstrap))
+    tail = 100.0 * (1.0 - float(level)) / 2.0
+    samples, low, high = {}, {}, {}
+    for name in estimates:
+        samples[name] = np.array([fit[name] for fit in fits], dtype=np.float64)
+        low[name] = np.percentile(samples[name], tail, axis=0)
+        high[name] = np.percentile(samples[name], 100.0 - tail, axis=0)
+    shown = float(level), clf.classes_, clf.encoder_.schema_.labels()
+    return WeightIntervals(*shown, estimates, low, high, samples)
 
 
 def _resample(
-    random: np.random.Generator, labels: NDArray[np.intp], counts: NDArray[np.bool_]
+    random: np.random.Generator, labels: NDArray[Any], counts: NDArray[np.bool_]
 ) -> Floats:
-    """Say how often each row is drawn; every class is, of the rows that count."""
+    """Draw how often each row is in a sample, of which some rows count.
+
+    Every class has a row that counts.
+    """
     n, n_classes = len(labels), len(np.unique(labels[counts]))
     for _ in range(_MAX_DRAWS):
         times = random.multinomial(n, np.full(n, 1.0 / n)).astype(np.float64)
