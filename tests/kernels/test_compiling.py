@@ -183,10 +183,11 @@ def test_an_error_leaves_no_trace_and_comes_from_the_compiled_kernel():
 
 
 def test_many_cells_and_narrow_floats_are_compiled():
-    assert not compiling._fit(
+    assert not compiling._is_small(
         (np.empty(compiling.PLAIN_CELLS + 1),), compiling.PLAIN_CELLS
     )
-    assert not compiling._fit((np.empty(1, dtype=np.float32),), compiling.PLAIN_CELLS)
+    narrow = (np.empty(1, dtype=np.float32),)
+    assert not compiling._is_small(narrow, compiling.PLAIN_CELLS)
 
 
 FIRST = """

@@ -59,8 +59,8 @@ def test_a_gpu_that_is_not_there_is_an_error_that_says_what_is_missing():
         sy.NaiveBayes(device="gpu").fit(X, y)
     loads = sy.NaiveBayes(device="auto")
     with pytest.warns(UserWarning, match="uses the CPU"):
-        from steelyard.gpu.devices import _say_once
+        from steelyard.gpu.devices import _warn_once
 
-        _say_once.cache_clear()
+        _warn_once.cache_clear()
         loads.fit(X, y)
     loads.fit(X, y)  # which does not say so again: a warning would be an error

@@ -1,7 +1,4 @@
-"""Arrays in the memory of a GPU, of CuPy or PyTorch: they stay where they are.
-
-So do codes of rows to predict.
-"""
+"""Arrays of CuPy or PyTorch in the memory of a GPU: they, and codes, stay there."""
 
 from __future__ import annotations
 
@@ -62,7 +59,7 @@ class ArrayRows(RowsHere):
     def training(
         self, y: Any, sample_weight: Any, recipe: Recipe, owner: object
     ) -> TrainingSet:
-        """Encode the rows where they are."""
+        """Encode the rows on the device."""
         _check_recipe(recipe, owner)
         use_device(recipe.device)
         there = device_bytes(self.X)
@@ -158,18 +155,18 @@ class DeviceBytes:
         dtype = np.dtype(bool if self.is_bool else np.uint8)
         codes = look_up_of(schema, dtype, self.lows)
         used = max(1, int(np.flatnonzero(codes.any(axis=0)).max(initial=0)) + 1)
-        none = np.empty(0, dtype=np.int64)
+        no_wide = np.empty(0, dtype=np.int64)
         features = np.arange(len(schema), dtype=np.int64)
         # New values may have any byte: they mean a missing cell.
         n_known = 256 if used > 128 else used
         meanings = tuple(row[:n_known] for row in codes)
         return DeviceCodes(
-            schema, self.n_rows, self.narrow, features, meanings, None, none
+            schema, self.n_rows, self.narrow, features, meanings, None, no_wide
         )
 
 
 def device_bytes(X: Any) -> DeviceBytes:
-    """Take an array on a device as bytes by column, without a copy where it is that."""
+    """Take an array on a device as bytes by column, without a copy if it is that."""
     values = cuda.as_cuda_array(X)
     if values.ndim != 2 or not values.size:
         raise TableError(
@@ -184,7 +181,7 @@ def device_bytes(X: Any) -> DeviceBytes:
     n_rows, n_columns = values.shape
     lows = np.zeros(n_columns, dtype=np.int64)
     is_bytes = values.dtype in (np.dtype(np.uint8), np.dtype(bool))
-    # Columns lie one after the other, each of whole words.
+    # Columns one after the other, each of whole words.
     is_by_column = values.strides == (1, n_rows) and n_rows % 16 == 0
     if is_bytes and is_by_column:
         by_column = cuda.as_cuda_array(_BytesByColumn(values))
@@ -205,7 +202,7 @@ def device_bytes(X: Any) -> DeviceBytes:
 
 
 class _BytesByColumn:
-    """The memory of an array whose columns lie one after the other, as its rows."""
+    """The memory of an array in column order, by column."""
 
     def __init__(self, values: Any) -> None:
         self._values = values  # so that the memory stays

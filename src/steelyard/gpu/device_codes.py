@@ -70,7 +70,7 @@ class ColumnPairs:
         return np.array([*cuts, len(self.first)])
 
     def plan(self, n_words: int) -> tuple[Any, ...]:
-        """Return what kernels read: positions of columns, sizes and places."""
+        """Return what kernels read: positions of columns, sizes and first cells."""
         factor = (self.second > self.first).astype(np.uint32)
         return (
             to_device((self.first * n_words).astype(np.uint64)),

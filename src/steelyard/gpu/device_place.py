@@ -37,7 +37,7 @@ _BYTES_BESIDE = 20
 class DevicePlace(RowPlace):
     """Rows in arrays of this process, of which the device has a copy.
 
-    Codes are copied when they are first asked for, once for each training set in turn.
+    Codes are copied on first use, once for each training set in turn.
     """
 
     def __init__(self) -> None:

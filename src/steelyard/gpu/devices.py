@@ -26,7 +26,7 @@ def has_device(name: str = "cuda") -> bool:
     Returns
     -------
     bool
-        False where the GPU, its driver or numba-cuda is missing.
+        False if the GPU, its driver or numba-cuda is missing.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def use_device(name: str) -> bool:
     number = device_number(name)
     lacks = _lacks(number)
     if lacks and name == "auto":
-        _say_once(lacks)
+        _warn_once(lacks)
         return False
     if lacks:
         raise ParameterError(
@@ -66,7 +66,7 @@ def use_device(name: str) -> bool:
 
 
 @cache
-def _say_once(lacks: str) -> None:
+def _warn_once(lacks: str) -> None:
     warn_user(f"device='auto' uses the CPU: {lacks}", UserWarning)
 
 
@@ -98,7 +98,7 @@ def rows_of(X: Any) -> RowsHere:
 
 
 def placed(training: TrainingSet, device: str) -> TrainingSet:
-    """Return training rows that are worked on where a setting says."""
+    """Return training rows on the device that a setting names."""
     is_elsewhere = not training.place.is_here or not training.n_rows
     if is_elsewhere or not use_device(device):
         return training

@@ -35,11 +35,13 @@ _EXACT = frozenset("?BHILQilqd")
 _OPTIONS = {"cache": True, "nogil": True, "no_cfunc_wrapper": True}
 
 
-class _Here(threading.local):
-    plain = False
+class _Thread(threading.local):
+    """Whether a kernel of this thread runs plain; then so do those it calls."""
+
+    is_plain = False
 
 
-_here = _Here()
+_thread = _Thread()
 _making = threading.RLock()
 _spent = 0.0
 
@@ -84,10 +86,10 @@ class Kernel:
 
     def __call__(self, *args: Any) -> Any:
         """Run compiled, or in Python if that is less work."""
-        if _here.plain:
+        if _thread.is_plain:
             return self._form(*args)
         any_type = self._form is not self.py_func
-        if self._compiled is None and _fit(args, self._plain, any_type):
+        if self._compiled is None and _is_small(args, self._plain, any_type):
             done, result = self._try_plain(args)
             if done:
                 return result
@@ -101,7 +103,7 @@ class Kernel:
         global _spent
         before = [arg.copy("K") if isinstance(arg, np.ndarray) else arg for arg in args]
         start = thread_time()
-        _here.plain = True
+        _thread.is_plain = True
         try:
             with np.errstate(over="raise", divide="raise", invalid="ignore"):
                 return True, self._form(*args)
@@ -111,13 +113,13 @@ class Kernel:
                     arg[...] = old
             return False, None
         finally:
-            _here.plain = False
+            _thread.is_plain = False
             _spent += thread_time() - start
 
 
-def _fit(args: tuple[Any, ...], most: int, any_type: bool = False) -> bool:
-    """Whether arguments have at most ``most`` cells, of types with the same results."""
-    if not most or _spent > SECONDS:
+def _is_small(args: tuple[Any, ...], limit: int, any_type: bool = False) -> bool:
+    """Whether arguments have at most ``limit`` cells, of types with equal results."""
+    if not limit or _spent > SECONDS:
         return False
     cells = 0
     for arg in args:
@@ -125,7 +127,7 @@ def _fit(args: tuple[Any, ...], most: int, any_type: bool = False) -> bool:
             if not (any_type or arg.dtype.char in _EXACT):
                 return False
             cells += arg.size
-    return cells <= most
+    return cells <= limit
 
 
 def _with_sound_cache(compiled: Any) -> Any:
@@ -143,7 +145,7 @@ def _with_sound_cache(compiled: Any) -> Any:
         except Exception as error:
             # Of whatever kind: it comes from unpickling the file.
             compiled._cache = NullCache()
-            _say_damaged(cache.cache_path, type(error).__name__)
+            _warn_of_damage(cache.cache_path, type(error).__name__)
             return None
 
     cache.load_overload = load_or_compile
@@ -151,7 +153,7 @@ def _with_sound_cache(compiled: Any) -> Any:
 
 
 @functools.cache
-def _say_damaged(folder: str, error: str) -> None:
+def _warn_of_damage(folder: str, error: str) -> None:
     warn_user(
         f"Compiled kernels in {folder} are damaged ({error}) and are compiled again, "
         "each time. Delete the folder.",
@@ -160,18 +162,18 @@ def _say_damaged(folder: str, error: str) -> None:
 
 
 def _njit() -> Any:
-    """Load numba; report that kernels are compiled, if somebody watches."""
+    """Load numba; the first compilation is reported if somebody watches."""
     from numba import njit
 
     if progress.before_compiling is not None:
         from numba.core import event
 
-        tell, progress.before_compiling = progress.before_compiling, None
+        report, progress.before_compiling = progress.before_compiling, None
 
         class Once(event.Listener):
             def on_start(self, _: Any) -> None:
                 event.unregister("numba:compile", self)
-                tell()
+                report()
 
             def on_end(self, _: Any) -> None:
                 pass

@@ -101,8 +101,7 @@ def count_joint(columns, rows, starts, sizes, y, most, hist):
 def _count_group(columns, rows, sizes, y, joint):
     """Count rows by class and the codes of all columns.
 
-    The loops that find where rows add are apart from the one that adds, since they have
-    vector instructions.
+    Positions are computed in separate loops, which have vector instructions.
     """
     joint[:] = 0
     where = np.empty(_JOINT_ROWS, dtype=np.uint16)
@@ -269,24 +268,24 @@ def _(values, low, high, n_observed):
 
 
 def least_and_most(cells):
-    """Return smallest and largest value of every column (n, d); NaN where a cell is."""
+    """Return smallest and largest value of every column (n, d); NaN if any cell is."""
     n, d = cells.shape
     fold = max(1, min(n, _FOLDED_BYTES // (d * cells.itemsize)))
     n_folded = n - n % fold
     folded = cells[:n_folded].reshape(-1, fold * d)
     is_float = cells.dtype.kind == "f"
-    ends = np.inf, -np.inf
+    start = np.inf, -np.inf
     if not is_float:
-        ends = np.iinfo(cells.dtype).max, np.iinfo(cells.dtype).min
-    low, high = (np.full(fold * d, end, cells.dtype) for end in ends)
+        start = np.iinfo(cells.dtype).max, np.iinfo(cells.dtype).min
+    low, high = (np.full(fold * d, end, cells.dtype) for end in start)
     n_observed = np.zeros(fold * d) if is_float else None
     extremes(folded, low, high, n_observed)
     if n_observed is not None:
         low[n_observed < len(folded)] = np.nan
         high[n_observed < len(folded)] = np.nan
     low, high = (
-        np.concatenate([part.reshape(fold, d), cells[n_folded:]])
-        for part in (low, high)
+        np.concatenate([ends.reshape(fold, d), cells[n_folded:]])
+        for ends in (low, high)
     )
     return low.min(axis=0), high.max(axis=0)
 

@@ -34,7 +34,7 @@ def _(block, out):
 
 @kernel(plain=NUMPY_CELLS)
 def bin_codes(values, edges, out, first):
-    """Write ``first`` plus the number of edges below each value; 0 where it is NaN.
+    """Write ``first`` plus the number of edges below each value; 0 if it is NaN.
 
     values (n,), edges (e,) increasing, out (n,) uint, overwritten, first ()
     """
@@ -102,7 +102,7 @@ def fill_xlog2(table, scale):
 
 @kernel
 def _term(count, table, scale):
-    """Return count * log2(count) in units of 1 / scale, from the table where it can."""
+    """Return count * log2(count) in units of 1 / scale, from the table if possible."""
     if count <= 0:
         return 0
     if count < table.size:
@@ -270,7 +270,7 @@ def _kononenko_accepts(counts, left, right, sizes, n_cuts):
     after = math.log2(n_cuts) + after
 
     # Both are logarithms of products of whole numbers and can be equal, as for classes
-    # 0, 0, 1: a difference within the rounding of lgamma is none.
+    # 0, 0, 1: a difference within the rounding of lgamma is no difference.
     return before - after > 1e-13 * math.lgamma(total + k)
 
 

@@ -28,8 +28,8 @@ _TINY = 1e-6
 def evaluate_two(values, starts, table, odds, y, weights, kind, a, slope, counts):
     """Loss of two classes: table (V,), odds (n,) -> slope (n,), counts (V,) +=.
 
-    ``odds`` holds what does not come from codes, and at the end all of it. Returns the
-    loss.
+    ``odds`` begin as contributions that do not come from codes, and end as sums of all.
+    Returns the loss.
     """
     n, b = values.shape
     unweighted = weights.size == 0
@@ -93,10 +93,10 @@ def evaluate_many(
 ):
     """Loss of many classes: table (V, K), counts (V, K) +=; returns the loss.
 
-    ``scores (n, K)`` holds what does not come from codes, and at the end the gradient
-    with respect to the scores; ``work (ROWS K,)`` is written to. ``lanes`` is a
-    tuple of K numbers where the kernel is to be compiled for K classes, empty
-    otherwise: loops of a known length are unrolled.
+    ``scores (n, K)`` begin as contributions that do not come from codes, and end as the
+    gradient with respect to the scores; ``work (ROWS K,)`` is written to. ``lanes`` is
+    a tuple of K numbers if the kernel is to be compiled for K classes, empty otherwise:
+    loops of a known length are unrolled.
     """
     n = values.shape[0]
     n_classes = len(lanes) if len(lanes) > 0 else scores.shape[1]
@@ -165,7 +165,7 @@ def evaluate_mixture(
     """Squared error of a mixture of two posteriors, for many classes.
 
     table, scores and counts have 2 K columns, those of the class-specific half first;
-    ``lanes`` has as many numbers where the kernel is to be compiled for K classes.
+    ``lanes`` has as many numbers if the kernel is to be compiled for K classes.
     Returns the loss and its derivative with respect to alpha.
     """
     width = len(lanes) if len(lanes) > 0 else scores.shape[1]
@@ -186,8 +186,9 @@ def evaluate_mixture_two(
 ):
     """Squared error of a mixture for two classes, in log-odds.
 
-    table (V, 2), odds (n, 2) and counts (V, 2) hold the class-specific half and the
-    shared one; ``odds`` ends as the gradient. Returns loss and slope of alpha.
+    table (V, 2), odds (n, 2) and counts (V, 2) have a column for the class-specific
+    half and the shared one; ``odds`` end as the gradient. Returns loss and slope of
+    alpha.
     """
     n, b = values.shape
     total = 0.0

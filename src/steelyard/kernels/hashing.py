@@ -71,7 +71,7 @@ def _unused_bits(slots):
 
 @kernel
 def _first_slot(prefix, unused):
-    """Return where the search for a prefix begins."""
+    """Return the position at which the search for a prefix begins."""
     # The highest bits: the lowest of whole numbers are all zero.
     return np.int64((prefix * _GOLDEN) >> unused)
 
@@ -82,7 +82,7 @@ def add_numbers(bits, labels, weights, start, shift, slots, bounds, mass, n_cell
 
     bits (n,) uint64 of float64 numbers, NaN left out; labels (n,); weights (n,) or (0,)
     for ones -> the first row that was not added, and the number of cells. It ends early
-    where a new cell has no place in ``bounds``.
+    if a new cell has no room in ``bounds``.
     """
     nan = np.uint64(0x7FF << 52)
     shift, unused = np.uint64(shift), _unused_bits(slots)
@@ -140,7 +140,7 @@ def numbers_of_keys(keys):
 
 @kernel
 def measure(numbers, labels, weights, missing, sums):
-    """Return the smallest and the largest number, and add up what classes hold.
+    """Return the smallest and the largest number, and add up numbers by class.
 
     numbers (n,) NaN where missing, labels (n,), weights (n,) or (0,) for ones; by class
     (K,): the weight of missing cells and the weighted sum of the others, to which is

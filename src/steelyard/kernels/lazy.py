@@ -1,11 +1,11 @@
 """Models made for one query at a time, from its nearest training rows.
 
-Training codes lie column by column, ``columns (d, n)``: comparing a query with one
+Training codes are column by column, ``columns (d, n)``: comparing a query with one
 column is then a loop over neighbouring bytes, which the compiler vectorises. No array
 is larger than the training rows.
 
 What travels together is one tuple. ``rows`` are columns (d, n), y (n,) and weights (n,)
-or empty; ``smoothing`` is base (K,) log priors that were given, empty where they come
+or empty; ``smoothing`` is base (K,) log priors that were given, empty if they come
 from the rows, added (d,) pseudo-counts of values, sizes (d,) numbers of values,
 exponents (d,) attribute weights, and prior_added (K,). ``scores (m, r, K)`` have one
 row for a query, or, zero at the start, one for what each attribute adds, those with

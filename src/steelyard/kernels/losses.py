@@ -2,7 +2,7 @@
 
 A compiled loss is a number below, a branch of ``odds_loss`` for two classes, and a
 branch of ``scores_loss`` for more; the deviance, whose exponentials and logarithms are
-taken for many rows at once, has loops of its own. ``losses.Loss.kernel`` names the
+taken for many rows at once, has separate loops. ``losses.Loss.kernel`` names the
 number; a loss without one is evaluated by NumPy. ``a`` is the one parameter that a loss
 may have. Scores that overflow give a loss that is not a number, which solvers take as a
 failed step.
@@ -72,8 +72,8 @@ def posterior(s, a):
 def deviance(s, e, at, c_true, u, a, n_classes, total):
     """Turn the scores s (K,) of a row into its gradient; return total plus its loss.
 
-    e holds, from ``at`` on, the exponentials of a (s - top), with top the largest
-    score. They are taken for many rows at once.
+    e has, from ``at`` on, the exponentials of a (s - top), with top the largest score.
+    They are taken for many rows at once.
     """
     exponentials = 0.0
     for c in range(n_classes):

@@ -244,7 +244,7 @@ def add_densities(numbers, mean, scale, constant, scores):
 def _log_interval(x, mean, scale, half_width, floor):
     """Log-probability of an interval around a number, at least that of the floor.
 
-    Differences of the normal distribution function are taken in the tail where they
+    Differences of the normal distribution function are taken in the tail in which they
     keep their digits.
     """
     distance = abs(x - mean)
@@ -279,9 +279,9 @@ def _log_densities(x, j, forms, out):
 
     forms: mean, scale and constant (g, K) as in ``add_densities``; half_width (g,), 0
     for densities, half the grid's step for intervals; floor, their smallest
-    probability; depth (g,): where it is not 0, densities are relative to the largest,
-    and at least minus the depth; limit (g,): where it is not 0, the number itself is
-    meant, in deviations from the mean and within the limit.
+    probability; depth (g,): if it is not 0, densities are relative to the largest, and
+    at least minus the depth; limit (g,): if it is not 0, the number itself is meant, in
+    deviations from the mean and within the limit.
     """
     mean, scale, constant, half_widths, floor, depths, limits = forms
     m, s, k = mean[j], scale[j], constant[j]

@@ -1,7 +1,7 @@
 """The kernels that run on a GPU: how they are started, and what they share.
 
 Scattering, gathering, and passes that do both: like their neighbours on the CPU they
-are plain functions over arrays, here over arrays of the device. Codes lie by column,
+are plain functions over arrays, here over arrays of the device. Codes are by column,
 four rows to a 32-bit word, so that threads side by side read words side by side.
 Nothing here is imported before a device, or the simulator of numba, is asked for.
 
@@ -13,6 +13,6 @@ there as one of 64 (13 against 5.3 ms a pass over 100,000,000 rows of 25 joint c
 an H200).
 
 The text of a loss is that of ``kernels.losses``, compiled for the device with its own
-exponential. The deviance has loops of its own, as it has there, and so has the squared
+exponential. The deviance has separate loops, as it has there, and so has the squared
 error of a mixture.
 """

@@ -207,7 +207,7 @@ def whole(low, high, at):
 
 @_device.jit(device=True, inline="always")
 def add_four(low, high, at0, at1, at2, at3, v0, v1, v2, v3):
-    """Add four numbers at once: the lower halves first, so that none waits."""
+    """Add four numbers at once: the lower halves first, so that no thread waits."""
     part0, part1 = np.uint32(v0 & _LOW), np.uint32(v1 & _LOW)
     part2, part3 = np.uint32(v2 & _LOW), np.uint32(v3 & _LOW)
     old0 = _device.atomic.add(low, at0, part0)
@@ -290,8 +290,8 @@ def scores_loss(s, units, i, m, y, u, kind, a, scale):
     if kind == DEVIANCE:
         top, norm = _exponentials(s, at, width, m, a)
         part = 1.0 / norm
-        # What the other classes have, added up: keeps its digits where the true class
-        # has nearly everything.
+        # The sum of the other classes keeps its digits if the true class has nearly
+        # everything.
         others = 0.0
         for _ in range(width):
             if at != true:

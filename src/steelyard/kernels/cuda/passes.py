@@ -7,13 +7,13 @@ is three of them over some rows at a time: ``gather`` the scores, ``score_losses
 Shapes: ``words (g * m,)`` uint32, four joint codes of a column to a word, column after
 column, ``labels (m,)`` uint32 likewise, ``weights (n,)`` or empty for ones, ``starts
 (g,)`` uint32 first table row of a column. ``modes (g,)`` uint32 is the code that most
-rows of a column have, or one that none has: it is left out of the soft counts, since it
-is the rest of their total, and additions of many threads to one number would wait for
-each other. Soft counts are whole numbers, in units of 1 / scale. ``scores (C, r)`` are
-those of the rows of some words. Blocks that gather have several ``copies`` of a table
-in shared memory, side by side: neighbouring threads use different ones, in different
-banks. Positions are unsigned: others may count from the end, which costs a comparison
-each.
+rows of a column have, or one that no row has: it is left out of the soft counts, since
+it is the rest of their total, and additions of many threads to one number would wait
+for each other. Soft counts are whole numbers, in units of 1 / scale. ``scores (C, r)``
+are those of the rows of some words. Blocks that gather have several ``copies`` of a
+table in shared memory, side by side: neighbouring threads use different ones, in
+different banks. Positions are unsigned: others may count from the end, which costs a
+comparison each.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def gather_far(words, starts, table, copies, base, word, n_words, scores):
 
 @cuda.jit
 def gather_wide(codes, starts, table, row, n_rows, scores):
-    """Add to scores what wide codes (w, >= n) say: table (V, C)."""
+    """Add the contributions of wide codes (w, >= n) to scores: table (V, C)."""
     for i in range(cuda.grid(1), n_rows, cuda.gridsize(1)):
         for j in range(codes.shape[0]):
             at = starts[j] + np.int64(codes[j, row + i])
@@ -242,7 +242,7 @@ mixture_losses = _losses(mixture_loss, False)
 def scatter(words, starts, modes, begin, end, cells, word, n_words, units, counts):
     """Add gradients to the soft counts of some columns: counts (C, P) int64 +=.
 
-    Columns begin to end (less one) have so many table rows, whose soft counts fit
+    Columns begin to end (less one) have ``cells`` table rows, whose soft counts fit
     shared memory. There may be more columns of units, which are left out.
     """
     width = counts.shape[0]

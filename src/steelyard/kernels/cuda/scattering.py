@@ -2,10 +2,10 @@
 
 Shapes: ``words (b * m,)`` uint32, four codes of a column to a word, column after
 column, ``labels (m,)`` uint32 likewise, ``n`` rows in all. Columns are counted two by
-two, in a joint table: ``first`` and ``second`` (G,) uint64 say where the words of both
-begin, ``size_a`` and ``size_b`` how many codes they have, ``factor`` is 0 where a
-column is alone, ``places (G + 1,)`` says where the table of a pair begins in
-``counts``, which is by class first. Pairs come in ``parts (H + 1,)``, each small enough
+two, in a joint table: ``first`` and ``second`` (G,) uint64 are the first words of both,
+``size_a`` and ``size_b`` how many codes they have, ``factor`` is 0 if a column is
+alone, ``places (G + 1,)`` are the first cells of the table of each pair in ``counts``,
+which is by class first. Pairs come in ``parts (H + 1,)``, each small enough
 for shared memory; the second dimension of the grid runs over them.
 """
 
@@ -76,7 +76,7 @@ def pack(columns, parts, members, groups, out):
 
 @cuda.jit(device=True, inline="always")
 def _add(hist, place, y, a, b, size_a, size_b, factor, left):
-    """Count the four rows of a word, of which so many are left."""
+    """Count the rows of a word, ``left`` of them and at most four."""
     one = np.uint32(1)
     c0 = (byte(y, 0) * size_a + byte(a, 0)) * size_b + byte(b, 0) * factor
     c1 = (byte(y, 1) * size_a + byte(a, 1)) * size_b + byte(b, 1) * factor
