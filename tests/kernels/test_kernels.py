@@ -281,8 +281,9 @@ def test_intervals_agree_with_scipy_and_keep_their_digits_in_the_tails():
     numbers = np.array([[0.0], [1.0], [-1.0], [8.0], [-8.0], [30.0], [np.nan], [1e6]])
     mean, deviation, step = np.array([[0.5, 0.0]]), np.array([[1.0, 2.0]]), 1.0
     scores = np.zeros((8, 2))
-    half = np.array([step / 2])
-    scoring.add_intervals(numbers, mean, 1 / deviation, half, 1e-75, scores)
+    half, none = np.array([step / 2]), np.zeros(1)
+    forms = (mean, 1 / deviation, np.zeros_like(mean), half, 1e-75, none, none)
+    scoring.add_weighted(numbers, forms, np.ones_like(mean), scores)
     # By symmetry the upper tail of a normal distribution is a lower tail.
     distance = np.abs(numbers - mean)
     low = norm.cdf((-distance - step / 2) / deviation)

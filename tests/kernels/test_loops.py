@@ -122,10 +122,11 @@ def test_densities_of_every_form():
         scores = base.copy()
         add(numbers, mean, 1.0 / deviation, constant, scores)
         assert_allclose(scores, base + np.nansum(plain, axis=1), atol=1e-9)
-    for add in ways(scoring.add_intervals):
+    wide, none = np.full(4, 0.25), np.zeros(4)
+    forms = (mean, 1.0 / deviation, constant, wide, 1e-4, none, none)
+    for add in ways(scoring.add_weighted):
         scores = base.copy()
-        wide = np.full(4, 0.25)
-        add(numbers, mean, 1.0 / deviation, wide, 1e-4, scores)
+        add(numbers, forms, np.ones_like(mean), scores)
         z = norm.cdf(x + 0.25, mean, deviation) - norm.cdf(x - 0.25, mean, deviation)
         expected = np.where(np.isnan(x), 0.0, np.log(np.maximum(z, 1e-4)))
         assert_allclose(scores, base + expected.sum(axis=1), atol=1e-8)

@@ -253,26 +253,6 @@ def _log_interval(x, mean, scale, half_width, floor):
     return math.log(max(0.5 * (math.erfc(near) - math.erfc(far)), floor))
 
 
-@kernel
-def add_intervals(numbers, mean, scale, half_width, floor, scores):
-    """Add log-probabilities of an interval around each observed cell to the scores.
-
-    numbers (n, g) already rounded to the grid; mean and scale (g, K); half_width (g,)
-    half the grid's step; floor the smallest probability.
-    """
-    n, g = numbers.shape
-    n_classes = scores.shape[1]
-    for i in range(n):
-        for j in range(g):
-            x = numbers[i, j]
-            if x != x:
-                continue
-            for c in range(n_classes):
-                scores[i, c] += _log_interval(
-                    x, mean[j, c], scale[j, c], half_width[j], floor
-                )
-
-
 @kernel(inline="always")
 def _log_densities(x, j, forms, out):
     """Log-densities of a number of attribute j in every class, out (K,).

@@ -84,10 +84,11 @@ class GaussianTable:
         )
         return replace(self, step=np.repeat(self.step, n), depth=depth, limit=limit)
 
-    def only(self, g: int) -> GaussianTable:
-        """Return the table of a single attribute."""
-        parts = {k: part for k, part in vars(self).items() if part is not None}
-        return GaussianTable(**{k: part[g : g + 1] for k, part in parts.items()})
+    def only(self, attributes: int | Ints) -> GaussianTable:
+        """Return the table of one attribute, or some."""
+        arrays = {k: array for k, array in vars(self).items() if array is not None}
+        chosen = np.atleast_1d(attributes)
+        return GaussianTable(**{k: array[chosen] for k, array in arrays.items()})
 
     @property
     def factors(self) -> Floats:
@@ -108,23 +109,13 @@ class GaussianTable:
         plain = np.flatnonzero(self.step == 0)
         intervals = np.flatnonzero(self.step)
         if plain.size:
-            deviation = self.deviation[plain]
-            scoring.add_densities(
-                _columns(numbers, plain),
-                self.mean[plain],
-                1.0 / deviation,
-                -0.5 * _LOG_2_PI - np.log(deviation),
-                scores,
-            )
+            mean, scale, constant = self.only(plain).forms[:3]
+            rows = _columns(numbers, plain)
+            scoring.add_densities(rows, mean, scale, constant, scores)
         if intervals.size:
-            scoring.add_intervals(
-                _columns(numbers, intervals),
-                self.mean[intervals],
-                1.0 / self.deviation[intervals],
-                0.5 * self.step[intervals],
-                _WEKA_FLOOR,
-                scores,
-            )
+            table = self.only(intervals)
+            rows = np.ascontiguousarray(_columns(numbers, intervals))
+            scoring.add_weighted(rows, table.forms, table.factors, scores)
 
     def log_densities(self, numbers: Floats) -> Iterator[tuple[slice, Floats]]:
         """Yield log-densities (rows, g, K) of numbers (n, g), a few rows at a time.
