@@ -129,13 +129,9 @@ def place_cells(bounds, n_cells, shift, slots):
         slots[slot] = cell
 
 
-@kernel
 def numbers_of_keys(keys):
     """Return the numbers behind keys: (n,) uint64 -> (n,) float64."""
-    bits = np.empty(keys.size, dtype=np.uint64)
-    for i in range(keys.size):
-        bits[i] = keys[i] & ~_SIGN if keys[i] & _SIGN else ~keys[i]
-    return bits.view(np.float64)
+    return np.where(keys & _SIGN, keys & ~_SIGN, ~keys).view(np.float64)
 
 
 @kernel
