@@ -33,14 +33,14 @@ _MAX_COLUMNS = (1 << 16) - 1
 
 
 class _LazyNB(StandardNB):
-    """What both lazy classifiers share: the model keeps the training rows."""
+    """Base of both lazy classifiers: the model keeps the training rows."""
 
     smoothing: Any = setting(default="laplace")
 
     _rows_needed: ClassVar[RowsNeeded] = "all"
 
-    def _parts(self, training: TrainingSet) -> dict[str, Any]:
-        """Return what the models of both have: the training rows, and how to smooth."""
+    def _model_fields(self, training: TrainingSet) -> dict[str, Any]:
+        """Return the fields of both models: the training rows, and how to smooth."""
         estimation, codes = training.estimation, training.codes
         coded = codes.schema.coded
         if len(coded) > _MAX_COLUMNS:
@@ -119,7 +119,7 @@ class LocallyWeightedNB(_LazyNB):
             floors = least_variance(counts.moments.pooled(), floor)[:, 0]
         k = self.n_neighbors
         model = LocalModel(
-            **self._parts(training),
+            **self._model_fields(training),
             numbers=numbers,
             floors=floors,
             neighbours=codes.n_rows if k is None else int(k),
@@ -175,6 +175,6 @@ class LazyAttributeInstanceNB(_LazyNB):
         exponents = np.ones(len(schema))
         if self.attribute_weights:
             exponents = correlation_weights(training)
-        model = MatchingModel(**self._parts(training), exponents=exponents)
+        model = MatchingModel(**self._model_fields(training), exponents=exponents)
         log_prior = training.estimation.tables(counts)[0]
         return Fit(model, log_prior, {"attribute_weights_": exponents})

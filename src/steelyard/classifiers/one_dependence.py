@@ -38,7 +38,7 @@ _MAX_NUMBERS = 1 << 26
 
 
 class _DependentNB(StandardNB):
-    """What both share: tables of two attributes, which must have codes."""
+    """Base of both: tables of two attributes, which must have codes."""
 
     _rows_needed: ClassVar[RowsNeeded] = "pairs"
 
@@ -78,8 +78,8 @@ class TreeAugmentedNB(_DependentNB):
 
     The tree has the largest sum of :math:`I(A_j; A_{p(j)} \mid C)`, the mutual
     information within the classes; the first attribute is its root, and attributes
-    without such information have no parent. Where the parent is unknown the probability
-    is :math:`\theta_{j,v|c}`, and an unknown value of j itself is left out.
+    without such information have no parent. If the parent is missing the probability
+    is :math:`\theta_{j,v|c}`, and a missing value of j itself is left out.
 
     The model is one sum: to naive Bayes each interaction of an attribute and its parent
     adds :math:`\log \theta_{j,v|a,c} - \log \theta_{j,v|c}`, what the parent changes.
@@ -126,8 +126,8 @@ class OneDependenceNB(LearnsInChunks, _DependentNB):
         \theta_{j,v|a,c} = \frac{N_{avc} + m\,\theta_{j,v|c}}{N_{a \cdot c} + m}
 
     Nothing is searched or optimised: the model is counts of pairs of values. A value
-    is a parent if at least r rows have it; where a row has no such value the model is
-    naive Bayes. An unknown value is no parent, and is left out of the products.
+    is a parent if at least r rows have it; for a row without such a value the model is
+    naive Bayes. A missing value is no parent, and is left out of the products.
     ``parent_weights="information"`` is WAODE, with :math:`w_p = I(A_p; C)`.
 
     References

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT", "Method", "MethodTable", "classes", "homes", "method", "methods"]
 
 DEFAULT = "SHNB"
-"""The method that is used where none is named."""
+"""The method that is used if no other is named."""
 
 
 @dataclass(frozen=True)

@@ -51,14 +51,14 @@ MEASURES = ("rmse", "zero-one")
 
 
 class SelectedNB(FeatureSelector, StandardNB):
-    """What methods that choose attributes share: fitting around the choice."""
+    """Base of methods that choose attributes: fitting around the choice."""
 
     _lists_subsets: ClassVar[bool] = False
     """Whether records list a subset, which does not always grow."""
 
     selected_features_: list[Any] = learned(
         "list",
-        "Names, or positions where the table has none, in order of choice.",
+        "Names, or positions if the table has none, in order of choice.",
     )
     selection_path_: SelectionPath = learned(
         "SelectionPath", "One record per step of the search; prints as a table."
@@ -125,8 +125,8 @@ class SelectiveNB(SelectedNB):
     def _path(self, training: TrainingSet) -> tuple[list[Subset], int]:
         information = class_information(with_bins(training).count())
         order = np.argsort(-information, kind="stable").tolist()
-        held = left_out(training)
-        losses = held.prefix_losses(order) / held.total
+        judged_rows = left_out(training)
+        losses = judged_rows.prefix_losses(order) / judged_rows.total
         judged = losses[:, MEASURES.index(self.measure)]
         # The smallest up to rounding, of which the first has the fewest attributes.
         best = int(np.flatnonzero(judged <= judged.min() * (1.0 + EQUAL))[0])
@@ -322,7 +322,7 @@ def attribute_costs(setting: Any, schema: TableSchema) -> Floats:
         costs = np.asarray(setting, dtype=np.float64)
     if costs.shape != (d,):
         raise ParameterError(
-            f"`costs` must hold one number for each of the {d} columns, or be a "
+            f"`costs` must have one number for each of the {d} columns, or be a "
             f"mapping from column to cost. Got an array of shape {costs.shape}."
         )
     if (costs < 0).any():

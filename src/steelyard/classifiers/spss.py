@@ -136,15 +136,15 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
     criterion: str = setting(
         default="auto",
         allowed=word("auto", "test", "bic"),
-        about="The likelihood of test data, the pseudo-BIC, or the first where there "
-        "are test data.",
+        about="The likelihood of test data, the pseudo-BIC, or the first if there are "
+        "test data.",
     )
     b_method: str = setting(
         default="auto",
         allowed=word("auto", "exact", "simulate"),
         about="Compute the second part of the likelihood, B(J), from the training rows "
         'or from rows drawn once from the model of all predictors; "auto" draws them '
-        "where the scores of the training rows would need more than ``memory_limit``. "
+        "if the scores of the training rows would need more than ``memory_limit``. "
         "Drawn rows give the entropy of the model, not that of the data.",
     )
     n_simulated: int = setting(
@@ -185,7 +185,7 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
 
     selected_features_: list[Any] = learned(
         "list",
-        "Names of the predictors of the final model, or positions where the table had "
+        "Names of the predictors of the final model, or positions if the table had "
         "no names, in the order of choice; forced ones come first.",
     )
     selection_path_: SelectionPath = learned(
@@ -199,7 +199,7 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
     )
     error_: float = learned(
         "float",
-        "Share of wrongly classified rows: test rows where there are any, otherwise "
+        "Share of wrongly classified rows: of test rows if there are any, otherwise of "
         "training rows.",
         optional=True,
     )
@@ -297,7 +297,7 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
         return min(int(self.max_size), left)
 
     def _judged(self, step: Subset, n: float) -> Subset:
-        """Add the criterion to what is known of a subset."""
+        """Add the criterion to the facts of a subset."""
         criterion = 0.5 * len(step.members) * np.log(n) / n
         criterion = -step.facts[_AVERAGE] + criterion
         if "test_log_likelihood" in step.facts and self.criterion != "bic":
