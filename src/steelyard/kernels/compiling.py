@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from functools import update_wrapper
 from time import thread_time
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -182,24 +182,12 @@ def _njit() -> Any:
     return njit
 
 
-@overload
-def kernel(function: Callable[..., Any], /) -> Kernel: ...
-
-
-@overload
 def kernel(
     *, plain: int = 0, **options: Any
-) -> Callable[[Callable[..., Any]], Kernel]: ...
-
-
-def kernel(
-    function: Callable[..., Any] | None = None, /, *, plain: int = 0, **options: Any
-) -> Any:
+) -> Callable[[Callable[..., Any]], Kernel]:
     """Make a kernel of a function, which may run uncompiled on up to ``plain`` cells.
 
     Only for kernels whose work grows with the cells of their arrays: PLAIN_CELLS as
     they are, NUMPY_CELLS with a form ``in_numpy``.
     """
-    if function is not None:
-        return Kernel(function, plain)
     return lambda function: Kernel(function, plain, **options)

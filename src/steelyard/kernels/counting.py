@@ -326,7 +326,7 @@ _MAX_FACTORS = 16
 _MIN_FACTOR = 1e-18
 
 
-@kernel
+@kernel()
 def reweigh_two(values, starts, table, prior, y, user_weights, weights, hist):
     """Two classes: table (V,) and prior () are log-odds of the second."""
     n = values.shape[0]
@@ -344,7 +344,7 @@ def reweigh_two(values, starts, table, prior, y, user_weights, weights, hist):
     return loss
 
 
-@kernel
+@kernel()
 def reweigh_many(values, starts, table, prior, y, user_weights, weights, hist):
     """Any number of classes: table (V, K), prior (K,)."""
     n, b = values.shape

@@ -100,7 +100,7 @@ def fill_xlog2(table, scale):
         table[i] = int(np.rint(i * math.log2(i) * scale))
 
 
-@kernel
+@kernel()
 def _term(count, table, scale):
     """Return count * log2(count) in units of 1 / scale, from the table if possible."""
     if count <= 0:
@@ -112,7 +112,7 @@ def _term(count, table, scale):
     return int(np.rint(count * math.log2(count) * scale))
 
 
-@kernel
+@kernel()
 def _class_counts(labels, weights, start, stop, counts):
     """Count the classes among the rows start .. stop - 1 and return the total.
 
@@ -250,7 +250,7 @@ def _fayyad_irani_accepts(counts, left, right, sizes, n_cuts):
     return gain > 0.0 and gain > (math.log2(n_cuts) + choices - spread) / total
 
 
-@kernel
+@kernel()
 def _labelling_bits(counts, total, k):
     """Bits to send the class counts (K,), of which k may occur, and then the labels."""
     # log C(N + k - 1, k - 1) + log (N! / prod n_c!); the two N! cancel.

@@ -23,7 +23,7 @@ _ZERO = np.uint64(0)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-@kernel
+@kernel()
 def add_hashes(values, starts, table, keys):
     """Add the hash of every code to that of its row: keys (n,) uint64 +=.
 
@@ -39,7 +39,7 @@ def add_hashes(values, starts, table, keys):
                 keys[i] += table[start + values[i, j]]
 
 
-@kernel
+@kernel()
 def add_to_sketch(keys, sketch):
     """Count keys (n,) uint64 in two places each: sketch (2, 2^b) uint32 +=."""
     mask = np.uint64(sketch.shape[1] - 1)
@@ -48,7 +48,7 @@ def add_to_sketch(keys, sketch):
         sketch[1, (keys[i] >> np.uint64(32)) & mask] += np.uint32(1)
 
 
-@kernel
+@kernel()
 def most_in_sketch(keys, sketch):
     """Return an upper bound of each key's count: (n,) float64."""
     mask = np.uint64(sketch.shape[1] - 1)
@@ -60,7 +60,7 @@ def most_in_sketch(keys, sketch):
     return out
 
 
-@kernel
+@kernel()
 def _unused_bits(slots):
     """Return by how many bits a hash is shifted to a place of slots (2^b,)."""
     n_bits = 0
@@ -69,14 +69,14 @@ def _unused_bits(slots):
     return np.uint64(64 - n_bits)
 
 
-@kernel
+@kernel()
 def _first_slot(prefix, unused):
     """Return the position at which the search for a prefix begins."""
     # The highest bits: the lowest of whole numbers are all zero.
     return np.int64((prefix * _GOLDEN) >> unused)
 
 
-@kernel
+@kernel()
 def add_numbers(bits, labels, weights, start, shift, slots, bounds, mass, n_cells):
     """Add the weight of numbers to their cells, from row ``start`` on.
 
@@ -117,7 +117,7 @@ def add_numbers(bits, labels, weights, start, shift, slots, bounds, mass, n_cell
     return bits.size, n_cells
 
 
-@kernel
+@kernel()
 def place_cells(bounds, n_cells, shift, slots):
     """Enter all cells into an empty hash table: slots overwritten."""
     slots[:] = -1
@@ -134,7 +134,7 @@ def numbers_of_keys(keys):
     return np.where(keys & _SIGN, keys & ~_SIGN, ~keys).view(np.float64)
 
 
-@kernel
+@kernel()
 def measure(numbers, labels, weights, missing, sums):
     """Return the smallest and the largest number, and add up numbers by class.
 

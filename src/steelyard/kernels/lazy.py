@@ -32,7 +32,7 @@ MAX_DISTANCE = 1e100
 _LINEAR, _EPANECHNIKOV, _TRICUBE, _INVERSE, _GAUSS, _CONSTANT = range(6)
 
 
-@kernel
+@kernel()
 def _count_matches(query, columns, matches):
     """Count equal observed cells of a query and every row: matches (n,) uint16."""
     d, n = columns.shape
@@ -47,7 +47,7 @@ def _count_matches(query, columns, matches):
             matches[i] += np.uint16(column[i] == value)
 
 
-@kernel
+@kernel()
 def match_scores(queries, rows, smoothing, scores):
     """Scores of queries when every row counts one plus its number of equal cells.
 
@@ -97,7 +97,7 @@ def match_scores(queries, rows, smoothing, scores):
             _add_log_share(hit, observed, added[j], sizes[j], exponents[j], into)
 
 
-@kernel
+@kernel()
 def pair_scores(queries, counts, smoothing, scores):
     """Scores of queries as in ``match_scores``, from counts of pairs of codes.
 
@@ -136,7 +136,7 @@ def pair_scores(queries, counts, smoothing, scores):
             _add_log_share(hit, observed, added[j], sizes[j], exponents[j], into)
 
 
-@kernel
+@kernel()
 def _add_log_share(hit, observed, added, size, exponent, scores):
     """Add the smoothed log-probability of a value to the scores (K,)."""
     for c in range(scores.shape[0]):
@@ -144,7 +144,7 @@ def _add_log_share(hit, observed, added, size, exponent, scores):
         scores[c] += exponent * math.log(max(p, _TINY))
 
 
-@kernel
+@kernel()
 def _log_prior(total, base, prior_added, out):
     """Log priors from class weights, or the given ones; a class may be impossible."""
     if base.size > 0:
@@ -158,7 +158,7 @@ def _log_prior(total, base, prior_added, out):
         out[c] = math.log(share) if share > 0.0 else -np.inf
 
 
-@kernel
+@kernel()
 def _kernel(kind, s):
     """Weight of a row at s times the distance of the k-th neighbour, as in Weka."""
     if kind == _LINEAR:
@@ -174,7 +174,7 @@ def _kernel(kind, s):
     return 1.0
 
 
-@kernel
+@kernel()
 def _difference(x, t):
     """Difference of two numbers on [0, 1]; a missing one has the largest."""
     if x != x and t != t:
@@ -186,7 +186,7 @@ def _difference(x, t):
     return abs(x - t)
 
 
-@kernel
+@kernel()
 def distances(matches, d, query, scaled, k, counts, distance):
     """Fill squared distances (n,) of all rows from a query; return that of the k-th.
 
@@ -214,7 +214,7 @@ def distances(matches, d, query, scaled, k, counts, distance):
     return float(nearest)
 
 
-@kernel
+@kernel()
 def keep_nearest(distance, radius, weights, kind, kept, mass):
     """Fill the rows within a squared radius and their weights; return their number.
 
@@ -239,7 +239,7 @@ def keep_nearest(distance, radius, weights, kind, kept, mass):
     return n_kept
 
 
-@kernel
+@kernel()
 def local_scores(query_cells, rows, row_numbers, k, kind, smoothing, floors, scores):
     """Scores of queries by naive Bayes on their k nearest rows, weighted by distance.
 
@@ -295,7 +295,7 @@ def local_scores(query_cells, rows, row_numbers, k, kind, smoothing, floors, sco
                 _local_density(x, numbers[j], of_nearest, floors[j], into)
 
 
-@kernel
+@kernel()
 def _local_density(x, column, of_nearest, floor, scores):
     """Add the log-density of x under each class of the kept rows.
 

@@ -108,7 +108,7 @@ def _(members, packed, out):
             out[first : first + size] += block[r, :, s]
 
 
-@kernel
+@kernel()
 def count_pairs(first, others, weights, tables):
     """Add row weights by the codes of one column and some others: tables (g, A, B) +=.
 
@@ -139,7 +139,7 @@ def _entropy(counts, total):
     return entropy
 
 
-@kernel
+@kernel()
 def _add_up(table, rows, columns, out):
     """Write mutual information of rows and columns of counts, and their entropies.
 
@@ -167,7 +167,7 @@ def _add_up(table, rows, columns, out):
     out[2] = max(_entropy(columns, total), 0.0)
 
 
-@kernel
+@kernel()
 def information(table):
     """Mutual information of rows and columns of counts, and their entropies, in bits.
 
@@ -178,7 +178,7 @@ def information(table):
     return out
 
 
-@kernel
+@kernel()
 def measure_pairs(first, others, weights, tables, out):
     """Count one column with each of some others, and write information of each table.
 
@@ -196,7 +196,7 @@ def measure_pairs(first, others, weights, tables, out):
             _add_up(tables[g - lo, 1:, 1:], rows, columns, out[g])
 
 
-@kernel
+@kernel()
 def count_later_pairs(columns, offsets, first, y, weights, table):
     """Add rows to the joint table of one column with all later ones: table (V, V, K).
 
@@ -213,7 +213,7 @@ def count_later_pairs(columns, offsets, first, y, weights, table):
             row[offsets[k] + columns[k, i], c] += u
 
 
-@kernel
+@kernel()
 def _add_one_class(first, others, left, start, stop, tables):
     """Add up one number per row: tables (4, A, B, 1) += for up to four columns."""
     if others.shape[0] == TABLES:
@@ -228,7 +228,7 @@ def _add_one_class(first, others, left, start, stop, tables):
             tables[g, first[i], others[g, i], 0] += left[i, 0]
 
 
-@kernel
+@kernel()
 def _add_classes(first, others, left, start, stop, tables):
     """Add up a number per row and class: tables (4, A, B, C) +=."""
     for g in range(others.shape[0]):
@@ -238,7 +238,7 @@ def _add_classes(first, others, left, start, stop, tables):
                 cell[c] += left[i, c]
 
 
-@kernel
+@kernel()
 def score_interactions(first, others, n_first, n_others, left, ends, scores):
     """Score one column with each of some others, by sums over the cells of both.
 
@@ -268,7 +268,7 @@ def score_interactions(first, others, n_first, n_others, left, ends, scores):
             _score(tables[:, g], n_others[low + g], scores[low + g])
 
 
-@kernel
+@kernel()
 def _score(tables, n_second, scores):
     """Score one interaction by tables of its folds (f, A, B, C): scores (f + 1,)."""
     n_folds, n_first, _, width = tables.shape

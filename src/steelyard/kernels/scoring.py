@@ -165,7 +165,7 @@ def logistic(odds, proba):
             proba[lo + r, 1] = large if positive else small
 
 
-@kernel
+@kernel()
 def logistic_of(odds, y, out):
     """Probability of the true class from log-odds of the second: (n,) -> out (n,)."""
     n = odds.shape[0]
@@ -312,7 +312,7 @@ def add_weighted(numbers, forms, weight, scores):
                     scores[i, c] += weight[j, c] * cell[c]
 
 
-@kernel
+@kernel()
 def average_scores(codes, offsets, shares, base, plain, conditional, out):
     """Write log mean over parents of joint probabilities: out (n, K).
 

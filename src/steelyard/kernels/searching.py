@@ -37,7 +37,7 @@ _MIN_LOG_PRODUCT = -690.0
 _BUFFER_ROWS = 256
 
 
-@kernel
+@kernel()
 def log_total(scores, weights):
     """Turn scores (n, K) into posteriors in place; return the sum of their norms.
 
@@ -62,7 +62,7 @@ def log_total(scores, weights):
     return total
 
 
-@kernel
+@kernel()
 def _factors_per_log(table, first, last):
     """How many mixtures of the probabilities of a column can be multiplied safely.
 
@@ -77,7 +77,7 @@ def _factors_per_log(table, first, last):
     return min(_MAX_FACTORS, max(1, int(_MIN_LOG_PRODUCT / math.log(low))))
 
 
-@kernel
+@kernel()
 def try_columns(values, starts, sizes, chosen, table, posterior, weights, out):
     """Add to out (b,) the log-likelihood of the rows' cells in each chosen column.
 
@@ -120,7 +120,7 @@ def try_columns(values, starts, sizes, chosen, table, posterior, weights, out):
                 out[j] += weighed
 
 
-@kernel
+@kernel()
 def _sum_of_logs(factors, n, length):
     """Sum of the logarithms of the first n factors, one for ``length`` of each lane."""
     total = 0.0
@@ -139,7 +139,7 @@ def _sum_of_logs(factors, n, length):
     return total
 
 
-@kernel
+@kernel()
 def held_out_terms(codes, start, group, table, own_class, y, terms):
     """Look up an attribute's terms; only the true class has lost the row's count."""
     n, n_classes = terms.shape
@@ -151,7 +151,7 @@ def held_out_terms(codes, start, group, table, own_class, y, terms):
         terms[i, y[i]] = own_class[g, row, y[i]]
 
 
-@kernel
+@kernel()
 def add_and_judge(terms, scores, base, y, u, losses):
     """Add an attribute; add squared and 0-1 errors of all rows to losses (2,).
 
@@ -182,7 +182,7 @@ def add_and_judge(terms, scores, base, y, u, losses):
     losses[1] += wrong
 
 
-@kernel
+@kernel()
 def add_and_judge_two(terms, scores, base, y, u, losses):
     """Do as ``add_and_judge`` for two classes, in loops that are vectorised."""
     n = scores.shape[0]
@@ -210,7 +210,7 @@ def add_and_judge_two(terms, scores, base, y, u, losses):
     losses[1] += wrong
 
 
-@kernel
+@kernel()
 def weight_right(terms, scores, base, y, u):
     """Weight of the rows that are classified rightly once an attribute is added."""
     n, n_classes = scores.shape
@@ -234,7 +234,7 @@ def weight_right(terms, scores, base, y, u):
     return right
 
 
-@kernel
+@kernel()
 def look_up(columns, starts, group, differences, out):
     """Fill the difference of every class, attribute and row: out (K - 1, d, r)."""
     n_others, n_groups, _ = differences.shape
@@ -251,7 +251,7 @@ def look_up(columns, starts, group, differences, out):
                     filled[i] = differences[c, group[i], start + codes[i]]
 
 
-@kernel
+@kernel()
 def right_by_vector(odds, base, y, u, right):
     """Add the weight of the rows that each weight vector classifies rightly (P,)."""
     n_others, r, n_vectors = odds.shape
@@ -266,7 +266,7 @@ def right_by_vector(odds, base, y, u, right):
                 right[p] += u[i]
 
 
-@kernel
+@kernel()
 def right_by_vector_two(odds, base, y, u, right):
     """Do the same for two classes; vectors innermost, to be vectorised."""
     _, r, n_vectors = odds.shape
