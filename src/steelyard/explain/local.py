@@ -339,7 +339,7 @@ def explain_local(
     X : table of shape (n, d)
         The rows, at most some thousands: the result has n * d * K numbers.
     interactions : {"shown", "split"}, default="shown"
-        Whether interactions have contributions of their own, or give half to each
+        Whether interactions have separate contributions, or give half to each
         of their columns.
 
     Returns

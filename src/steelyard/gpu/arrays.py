@@ -49,9 +49,6 @@ _MAX_JOINT = 1024
 # Scores that are kept at a time, 128 MB of them.
 _MAX_SCORES = 1 << 24
 
-# Copies of tables in shared memory.
-_COPIES = 8
-
 
 class ArrayRows(RowsHere):
     """A table of whole numbers on a device; its rows stay there, if they can."""
@@ -358,7 +355,7 @@ def _gatherer(
     n_bytes = 8 * int(pairs.places[-1])
     if n_bytes <= most_shared():
         plan, table = pairs.plan(words.size // len(tables)), pairs.join(tables)
-        copies = copies_for(n_bytes, _COPIES)
+        copies = copies_for(n_bytes)
         given = (words, *plan, to_device(table.T))
         return gathering.gather_pairs, copies, copies * n_bytes, given
     starts = np.cumsum([0, *map(len, spread)])[:-1].astype(np.uint32)

@@ -39,9 +39,6 @@ from steelyard.weighting.base import Effect
 # Scores that are kept at a time, 256 MB of them.
 _MAX_SCORES = 1 << 25
 
-# Copies of a table that is gathered, in shared memory.
-_COPIES = 8
-
 # Bits of the soft counts of a row: one addition of 32 bits does for most, and 2**30
 # rows do not overflow 64. Few rows have finer units, as fine as doubles at most.
 _BITS_OF_ROW, _FEW_ROWS = 32, 1 << 20
@@ -347,7 +344,7 @@ class DeviceRows:
         width, n_cells = tables.packed.shape
         kernel, copies, shared = passes.gather_far, 1, 0
         if 8 * n_cells <= most_shared():
-            kernel, copies = passes.gather, copies_for(8 * n_cells, _COPIES)
+            kernel, copies = passes.gather, copies_for(8 * n_cells)
             shared = 8 * n_cells * copies
         threads = threads_for(shared)
         codes = self.flat_words, self.starts, tables.packed, np.uint32(copies)

@@ -182,9 +182,7 @@ def _njit() -> Any:
     return njit
 
 
-def kernel(
-    *, plain: int = 0, **options: Any
-) -> Callable[[Callable[..., Any]], Kernel]:
+def kernel(*, plain: int = 0, **options: Any) -> Callable[[Callable[..., Any]], Kernel]:
     """Make a kernel of a function, which may run uncompiled on up to ``plain`` cells.
 
     Only for kernels whose work grows with the cells of their arrays: PLAIN_CELLS as

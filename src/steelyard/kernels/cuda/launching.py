@@ -43,6 +43,9 @@ _DEFAULT_SHARED = 48 * 1024
 _MAX_SHARED_ATTRIBUTE = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 _RESERVED = 1024
 
+# Copies of a table that is gathered, in shared memory.
+_MAX_COPIES = 8
+
 
 @cache
 def most_shared() -> int:
@@ -76,14 +79,14 @@ def blocks_for(shared: int, threads: int = THREADS, width: int = 1) -> int:
     return max(1, n_blocks // width) * width
 
 
-def copies_for(n_bytes: int, most: int) -> int:
+def copies_for(n_bytes: int) -> int:
     """How many copies of a table fit a block, a power of two.
 
     Threads side by side use different ones: fewer wait for each other at a bank of
     shared memory.
     """
     copies = 1
-    while copies < most and 2 * copies * n_bytes <= most_shared():
+    while copies < _MAX_COPIES and 2 * copies * n_bytes <= most_shared():
         copies *= 2
     return copies
 
