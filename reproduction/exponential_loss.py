@@ -25,7 +25,7 @@ from steelyard._common.settings import setting, whole
 from steelyard.classifiers.weighted import WeightedNB
 from steelyard.lab.data.datasets import MULTICLASS, TASKS, load_dataset
 from steelyard.lab.protocols import find_protocol
-from steelyard.lab.statistics.two_methods import wilcoxon_signed_rank
+from steelyard.lab.statistics import wilcoxon_signed_rank
 from steelyard.losses import resolve_loss
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable

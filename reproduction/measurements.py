@@ -24,7 +24,7 @@ from steelyard.classifiers.spss import SPSSNaiveBayes
 from steelyard.io.dataset import DataSet
 from steelyard.lab.data.datasets import catalogue, load_dataset
 from steelyard.lab.protocols import discretize_whole, find_protocol
-from steelyard.lab.statistics.two_methods import corrected_t_test
+from steelyard.lab.statistics import corrected_t_test
 
 _KEYS = {"l": "average_log_likelihood", "Q": "criterion", "A": "a", "B": "b"}
 

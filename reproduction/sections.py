@@ -23,11 +23,7 @@ from reproduction.report import (
     table,
 )
 from steelyard.lab.data.datasets import load_dataset
-from steelyard.lab.statistics.two_methods import (
-    Zeros,
-    wilcoxon_signed_rank,
-    win_tie_loss,
-)
+from steelyard.lab.statistics import Zeros, wilcoxon_signed_rank, win_tie_loss
 
 # -------------------------------------------------------------------------- data table
 

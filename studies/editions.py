@@ -41,8 +41,7 @@ from steelyard.lab.report.summaries import (
 )
 from steelyard.lab.report.writers import table_to_markdown
 from steelyard.lab.results import COLUMNS, KEY, Results
-from steelyard.lab.statistics.ranks import holm
-from steelyard.lab.statistics.two_methods import wilcoxon_signed_rank
+from steelyard.lab.statistics import holm, wilcoxon_signed_rank
 
 CONTROL, FOREST = board.CONTROL, "RandomForest"
 MAIN_EFFECTS = "SHNB-main"

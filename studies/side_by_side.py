@@ -37,7 +37,7 @@ import curves
 import steelyard as sy
 from steelyard._common.text import text_table
 from steelyard.lab.data.datasets import data_folder, dataset_group
-from steelyard.lab.statistics.two_methods import wilcoxon_signed_rank
+from steelyard.lab.statistics import wilcoxon_signed_rank
 
 # The half of the sets beside the leader board's that choices are made on.
 CHOOSING = (

@@ -86,7 +86,6 @@ class CriticalDifferenceDisplay(Display):
         metric: str = "accuracy",
         *,
         protocol: str | None = None,
-        alpha: float = 0.05,
         ax: Any = None,
     ) -> CriticalDifferenceDisplay:
         """Rank the methods over data sets and draw.
@@ -99,10 +98,8 @@ class CriticalDifferenceDisplay(Display):
             What to rank by, compare or draw.
         protocol : str, default=None
             May be left out if the results contain only one.
-        alpha : float, default=0.05
-            Level of Nemenyi's test.
         """
-        summary = summarize(results, metric, protocol, alpha=alpha)
+        summary = summarize(results, metric, protocol)
         if not summary.testable:
             raise ParameterError(
                 "A critical difference diagram needs two methods and two data sets on "

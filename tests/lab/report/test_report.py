@@ -257,10 +257,9 @@ def test_latex_escapes_names_and_has_as_many_cells_as_columns(make_results):
         assert cells == {len(columns)}
 
 
-def test_csv_holds_exact_means_for_each_cell(make_results, tmp_path):
+def test_csv_holds_exact_means_for_each_cell(make_results):
     results = make_results(protocols=BOTH, failed=FAILED)
-    text = results_to_csv(results, tmp_path / "out.csv")
-    assert (tmp_path / "out.csv").read_text(encoding="utf-8") == text
+    text = results_to_csv(results)
     lines = list(csv.DictReader(io.StringIO(text)))
     assert len(lines) == 6 * 3 * 2
     summary = summarize(results, "log_loss", "published-rnb")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.text import counted, number
-from steelyard.lab.report.summaries import Measure, MeasureSummary, p_text
+from steelyard.lab.report.summaries import ALPHA, Measure, MeasureSummary, p_text
 from steelyard.lab.results import Results
 from steelyard.lab.statistics import holm
 
@@ -79,7 +79,7 @@ def method_table(
             _scope(ranked),
             f"{ranked.protocol}: wins/ties/losses are of each method against "
             f"{ranked.methods[against]}, by the corrected resampled t-test at "
-            f"{ranked.alpha:g}.",
+            f"{ALPHA:g}.",
         ]
     header = ["method", "protocol", "rank", "w/t/l", *(m.title for m in measures)]
     title = f"Methods, by average rank of {measures[0].title}"
@@ -272,7 +272,7 @@ def win_tie_loss_table(summary: MeasureSummary) -> ReportTable:
 
     notes = [
         "Of the row against the column, by the corrected resampled t-test, two-tailed, "
-        f"at {summary.alpha:g} on each data set."
+        f"at {ALPHA:g} on each data set."
     ]
     untested = int(counts.untested.max(initial=0))
     if untested:
@@ -293,7 +293,7 @@ def wilcoxon_table(summary: MeasureSummary) -> ReportTable:
         p, adjusted = test.p_values[a, b], test.adjusted[a, b]
         plus, minus = test.r_plus[a, b], test.r_plus[b, a]
         sign = int(np.sign(plus - minus))
-        stars = int(p <= summary.alpha) + int(adjusted <= summary.alpha)
+        stars = int(p <= ALPHA) + int(adjusted <= ALPHA)
         return Cell(
             f"{'=+-'[sign]} {p_text(p)}{'*' * stars}",
             float(sign * (1 - p)),
@@ -302,11 +302,11 @@ def wilcoxon_table(summary: MeasureSummary) -> ReportTable:
             shade=0.5 * sign * stars,
         )
 
-    zeros = "shared between both sums" if test.zeros == "split" else "left out"
     notes = [
         f"p on {len(summary.complete)} data sets, two-tailed; + where the row is "
-        f"better, - where the column is. * p at most {summary.alpha:g}; ** also "
-        f"after Holm's correction for all pairs. Differences of zero are {zeros}."
+        f"better, - where the column is. * p at most {ALPHA:g}; ** also "
+        "after Holm's correction for all pairs. Differences of zero are shared "
+        "between both sums."
     ]
     return _pairs(summary, "Wilcoxon signed ranks", cell, Cell("", np.nan), notes)
 
@@ -333,7 +333,7 @@ def control_table(summary: MeasureSummary, control: str) -> ReportTable:
             Cell(summary.measure.text(sign * lead, True), lead),
             Cell(f"{better}/{equal}/{worse}", better - worse),
             Cell(p_text(p), p),
-            Cell(p_text(corrected), corrected, best=corrected <= summary.alpha),
+            Cell(p_text(corrected), corrected, best=corrected <= ALPHA),
         ]
         rows.append(row)
     return ReportTable(
@@ -342,7 +342,7 @@ def control_table(summary: MeasureSummary, control: str) -> ReportTable:
         rows,
         notes=[
             f"Averages and Wilcoxon's signed ranks on {len(leads)} data sets, "
-            f"two-tailed; in bold where p by Holm is at most {summary.alpha:g}."
+            f"two-tailed; in bold where p by Holm is at most {ALPHA:g}."
         ],
     )
 
@@ -353,8 +353,7 @@ def bayesian_table(summary: MeasureSummary, control: str | None = None) -> Repor
     name = summary.methods[against]
     tests = zip(summary.methods, map(astuple, summary.bayesian(against)), strict=True)
     rows = [
-        [Cell(method)]
-        + [Cell(f"{x:.3f}", x, best=x >= 1 - summary.alpha) for x in shares]
+        [Cell(method)] + [Cell(f"{x:.3f}", x, best=x >= 1 - ALPHA) for x in shares]
         for method, shares in tests
         if method != name
     ]
@@ -366,7 +365,7 @@ def bayesian_table(summary: MeasureSummary, control: str | None = None) -> Repor
         notes=[
             f"Bayesian signed-rank test on {len(summary.complete)} data sets; "
             f"practically equal: within {rope}. Probabilities from "
-            f"{1 - summary.alpha:g} are in bold."
+            f"{1 - ALPHA:g} are in bold."
         ],
     )
 

@@ -40,8 +40,6 @@ def results_to_html(
     *,
     metric: str = "accuracy",
     control: str | None = None,
-    alpha: float = 0.05,
-    zeros: str = "split",
     title: str = "Comparison of methods",
 ) -> str:
     """Write a comparison as one self-contained HTML page.
@@ -51,7 +49,7 @@ def results_to_html(
 
     Parameters
     ----------
-    results, control, alpha, zeros
+    results, control
         See `results_to_markdown`.
     path : str or path, default=None
         The file to write; replaced if it exists.
@@ -74,7 +72,7 @@ def results_to_html(
     ('<!DOCTYPE html>', False)
     """
     check_metric(metric)
-    group = summaries(results, alpha=alpha, zeros=zeros)
+    group = summaries(results)
     shown = list(dict.fromkeys(summary.measure.name for summary in group))
     if len(results.failures) == len(results.rows):
         group, shown = [], [metric]

@@ -23,7 +23,7 @@ from steelyard.lab.statistics import (
     WilcoxonMatrix,
     WinTieLoss,
     average_ranks,
-    bayesian_against,
+    bayesian_signed_rank,
     critical_difference,
     friedman,
     wilcoxon_matrix,
@@ -33,6 +33,9 @@ from steelyard.lab.statistics import (
 Floats = NDArray[np.float64]
 
 _SMALLEST_SHOWN_P = 0.0005
+
+ALPHA = 0.05
+"""The level of all tests of a report."""
 
 
 @dataclass(frozen=True)
@@ -118,9 +121,6 @@ class MeasureSummary:
     failed: NDArray[np.int64]
     """How many fits failed, shape (data sets, methods)."""
 
-    alpha: float = 0.05
-    zeros: str = "split"
-
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """How many folds have a value, shape (data sets, methods)."""
@@ -201,7 +201,7 @@ class MeasureSummary:
     def win_tie_loss(self) -> WinTieLoss:
         """Significant differences by data set, of every pair of methods."""
         gains = self.measure.sign * self.folds
-        return win_tie_loss(gains, self.ratio, alpha=self.alpha)
+        return win_tie_loss(gains, self.ratio, alpha=ALPHA)
 
     @cached_property
     def friedman(self) -> Friedman:
@@ -211,18 +211,20 @@ class MeasureSummary:
     @cached_property
     def critical_difference(self) -> float:
         """Nemenyi's critical difference of average ranks."""
-        sizes = len(self.methods), len(self.complete)
-        return critical_difference(*sizes, alpha=self.alpha)
+        return critical_difference(len(self.methods), len(self.complete), alpha=ALPHA)
 
     @cached_property
     def wilcoxon(self) -> WilcoxonMatrix:
         """Wilcoxon's test of every pair over complete data sets."""
-        return wilcoxon_matrix(self.gains, zeros=self.zeros)  # type: ignore[arg-type]
+        return wilcoxon_matrix(self.gains)
 
     def bayesian(self, control: int) -> list[BayesianSignedRank]:
         """Compare one method, `first` in each comparison, with every method."""
-        rope = self.measure.rope
-        return bayesian_against(self.gains, control, rope=rope, n_samples=10_000)
+        mine, rope = self.gains[:, control], self.measure.rope
+        return [
+            bayesian_signed_rank(mine, other, rope=rope, n_samples=10_000)
+            for other in self.gains.T
+        ]
 
     def position(self, method: str) -> int:
         """Return the position of a method, or raise an error with all methods."""
@@ -238,22 +240,15 @@ class MeasureSummary:
 
 
 def summarize(
-    results: Results,
-    metric: str = "accuracy",
-    protocol: str | None = None,
-    *,
-    alpha: float = 0.05,
-    zeros: str = "split",
+    results: Results, metric: str = "accuracy", protocol: str | None = None
 ) -> MeasureSummary:
     """Gather one measure under one protocol; tests are made when asked for.
 
-    The protocol may be left out if the results contain one. `alpha` is the level
-    of all tests, `zeros` says how Wilcoxon's treats differences of zero: "split" or
-    "drop".
+    The protocol may be left out if the results contain only one.
     """
     check_metric(metric)
     chosen = [results.resolve_protocol(protocol)]
-    (summary,) = summaries(results, [metric], chosen, alpha=alpha, zeros=zeros)
+    (summary,) = summaries(results, [metric], chosen)
     return summary
 
 
@@ -261,9 +256,6 @@ def summaries(
     results: Results,
     metrics: Sequence[str] | None = None,
     protocols: Sequence[str] | None = None,
-    *,
-    alpha: float = 0.05,
-    zeros: str = "split",
 ) -> list[MeasureSummary]:
     """Gather several measures in one pass over the rows, protocol by protocol.
 
@@ -292,7 +284,7 @@ def summaries(
             if metrics is None and not np.isfinite(folds).any():
                 continue
             about = (measure, protocol, datasets, methods)
-            group.append(MeasureSummary(*about, folds, ratio, failed, alpha, zeros))
+            group.append(MeasureSummary(*about, folds, ratio, failed))
     return group
 
 
@@ -316,13 +308,13 @@ def reliability(
 def friedman_sentence(summary: MeasureSummary) -> str:
     """Describe Friedman's test and Nemenyi's critical difference."""
     test = summary.friedman
-    verdict = "differ" if test.f_p_value <= summary.alpha else "do not differ"
+    verdict = "differ" if test.f_p_value <= ALPHA else "do not differ"
     return (
         f"Friedman's test on {test.n_datasets} data sets, {summary.measure.title}, "
         f"protocol {summary.protocol}: chi-squared {test.chi2:.2f} "
         f"(p {p_text(test.p_value)}), Iman-Davenport F {test.f_statistic:.2f} "
         f"(p {p_text(test.f_p_value)}). The methods {verdict} significantly at "
-        f"{summary.alpha:g}. Nemenyi's critical difference of average ranks is "
+        f"{ALPHA:g}. Nemenyi's critical difference of average ranks is "
         f"{summary.critical_difference:.2f}."
     )
 

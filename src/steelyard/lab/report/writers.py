@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
-from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -47,8 +45,6 @@ def results_to_markdown(
     metric: str = "accuracy",
     *,
     control: str | None = None,
-    alpha: float = 0.05,
-    zeros: str = "split",
 ) -> str:
     """Write a comparison as Markdown.
 
@@ -60,10 +56,6 @@ def results_to_markdown(
         The measure that is shown by data set, ranked and tested.
     control : str, default=None
         The method that others are tested against; that of best rank if None.
-    alpha : float, default=0.05
-        Level of all tests.
-    zeros : {"split", "drop"}, default="split"
-        How Wilcoxon's test treats differences of zero.
 
     Returns
     -------
@@ -94,7 +86,7 @@ def results_to_markdown(
     """
     parts = [
         markdown_text(part) if isinstance(part, str) else table_to_markdown(part, "##")
-        for part in report_parts(results, metric, control, alpha, zeros)
+        for part in report_parts(results, metric, control)
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -104,14 +96,12 @@ def results_to_latex(
     metric: str = "accuracy",
     *,
     control: str | None = None,
-    alpha: float = 0.05,
-    zeros: str = "split",
 ) -> str:
     """Write a comparison as LaTeX tables, for the package ``booktabs``.
 
     Parameters
     ----------
-    results, metric, control, alpha, zeros
+    results, metric, control
         See `results_to_markdown`.
 
     Returns
@@ -121,12 +111,12 @@ def results_to_latex(
     """
     parts = [
         f"{part.translate(_LATEX)}\n" if isinstance(part, str) else _latex(part)
-        for part in report_parts(results, metric, control, alpha, zeros)
+        for part in report_parts(results, metric, control)
     ]
     return "\n".join(parts)
 
 
-def results_to_csv(results: Results, path: str | os.PathLike[str] | None = None) -> str:
+def results_to_csv(results: Results) -> str:
     """Write averages over folds as CSV, a line per data set, method and protocol.
 
     ``Results.to_csv`` writes the fits themselves.
@@ -135,8 +125,6 @@ def results_to_csv(results: Results, path: str | os.PathLike[str] | None = None)
     ----------
     results : Results
         Results of a comparison.
-    path : str or path, default=None
-        A file to write as well.
 
     Returns
     -------
@@ -154,8 +142,6 @@ def results_to_csv(results: Results, path: str | os.PathLike[str] | None = None)
         same = {s.measure.name: s for s in group if s.protocol == protocol}
         if same:
             writer.writerows(_csv_lines([same.get(name) for name in names]))
-    if path is not None:
-        Path(path).write_text(text.getvalue(), encoding="utf-8")
     return text.getvalue()
 
 
@@ -164,7 +150,6 @@ def print_results(
     metric: str = "accuracy",
     *,
     control: str | None = None,
-    alpha: float = 0.05,
     file: IO[str] | None = None,
     width: int | None = None,
 ) -> None:
@@ -172,7 +157,7 @@ def print_results(
 
     Parameters
     ----------
-    results, metric, control, alpha
+    results, metric, control
         See `results_to_markdown`.
     file : text file, default=None
         Where to write; standard output if None.
@@ -183,7 +168,7 @@ def print_results(
     stream = sys.stdout if file is None else file
     width = width or shutil.get_terminal_size((100, 24)).columns
     left_out = 0
-    for part in report_parts(results, metric, control, alpha, "split", pairs=False):
+    for part in report_parts(results, metric, control, pairs=False):
         if isinstance(part, str):
             stream.write(f"{part}\n\n")
         elif part.n_texts == 1 and _width(part) > width:
@@ -201,8 +186,6 @@ def report_parts(
     results: Results,
     metric: str,
     control: str | None,
-    alpha: float,
-    zeros: str,
     pairs: bool = True,
 ) -> Iterator[ReportTable | str]:
     """Yield tables and sentences in the order of a report.
@@ -217,7 +200,7 @@ def report_parts(
         yield "No fit succeeded."
         yield layouts.failure_table(results)
         return
-    group = summaries_of(results, alpha=alpha, zeros=zeros)
+    group = summaries_of(results)
     main = [summary for summary in group if summary.measure.name == metric]
     if not main:
         raise ParameterError(

@@ -10,7 +10,6 @@ from steelyard.exceptions import ParameterError
 from steelyard.lab.statistics import (
     average_ranks,
     bayesian_signed_rank,
-    compare_ranks,
     corrected_t_test,
     critical_difference,
     friedman,
@@ -105,7 +104,7 @@ def test_wins_ties_and_losses_add_up_and_mirror():
     assert np.all(total == 8)
     assert found.untested[0, 1] == 1
     assert found.text(3, 0) == "/".join(reversed(found.text(0, 3).split("/")))
-    worse = win_tie_loss(folds, np.full(8, 1 / 9), larger_is_better=False)
+    worse = win_tie_loss(-folds, np.full(8, 1 / 9))
     assert np.array_equal(worse.wins, found.losses)
 
 
@@ -213,8 +212,8 @@ def test_the_matrix_holds_each_pair_and_holm_of_all():
     assert np.array_equal(found.adjusted, found.adjusted.T)
     upper = np.triu_indices(4, 1)
     assert np.allclose(found.adjusted[upper], holm(found.p_values[upper]))
-    turned = wilcoxon_matrix(-DEMSAR, larger_is_better=False)
-    assert np.array_equal(turned.r_plus, found.r_plus)
+    turned = wilcoxon_matrix(-DEMSAR)
+    assert np.array_equal(turned.r_plus, found.r_plus.T)
 
 
 # Many methods
@@ -229,10 +228,10 @@ def test_friedman_of_the_published_example():
     assert test.f_p_value < 0.05
 
 
-@pytest.mark.parametrize("scores", [DEMSAR, random_scores()])
-def test_friedman_with_corrected_ties_is_scipys(scores):
+def test_friedman_without_ties_is_scipys():
+    scores = random_scores()
     expected = stats.friedmanchisquare(*scores.T)
-    test = friedman(scores, ties=True)
+    test = friedman(scores)
     assert test.chi2 == pytest.approx(expected.statistic)
     assert test.p_value == pytest.approx(expected.pvalue)
 
@@ -241,55 +240,29 @@ def test_methods_that_always_rank_alike_are_certainly_different():
     test = friedman(np.tile([3.0, 2.0, 1.0], (6, 1)))
     assert test.f_statistic == np.inf
     assert test.f_p_value == 0.0
-    same = friedman(np.ones((6, 3)), ties=True)
+    same = friedman(np.ones((6, 3)))
     assert (same.chi2, same.p_value, same.f_p_value) == (0.0, 1.0, 1.0)
 
 
 def test_ranks_turn_round_for_losses_and_ignore_the_last_bit():
-    assert average_ranks([[1.0, 2.0]], larger_is_better=False).tolist() == [1.0, 2.0]
+    assert average_ranks([[-1.0, -2.0]]).tolist() == [1.0, 2.0]
     assert average_ranks([[0.1 + 0.2, 0.3]]).tolist() == [1.5, 1.5]
 
 
 def test_critical_differences_have_the_published_quantiles():
     nemenyi = [1.960, 2.344, 2.569, 2.728, 2.850, 2.948, 3.031, 3.102, 3.164]
-    dunn = [1.960, 2.241, 2.394, 2.498, 2.576, 2.638, 2.690, 2.734, 2.773]
-    for k, (q, against_control) in enumerate(zip(nemenyi, dunn, strict=True), 2):
+    for k, q in enumerate(nemenyi, 2):
         unit = np.sqrt(k * (k + 1) / (6 * 30))
         assert critical_difference(k, 30) / unit == pytest.approx(q, abs=6e-4)
-        found = critical_difference(k, 30, test="bonferroni-dunn") / unit
-        assert found == pytest.approx(against_control, abs=6e-4)
     assert critical_difference(4, 14, alpha=0.1) == pytest.approx(1.12, abs=0.005)
     assert critical_difference(4, 14) == pytest.approx(1.25, abs=0.005)
 
 
 def test_holm_of_the_published_example():
     # Demsar 2006, 3.2.2: C4.5 against the others, p .016, .019 and .607.
-    found = compare_ranks(DEMSAR, control=0)
-    assert found.pairs.tolist() == [[0, 1], [0, 2], [0, 3]]
-    assert found.z == pytest.approx([2.342, 0.512, 2.416], abs=2e-3)
-    assert found.p_values == pytest.approx([0.019, 0.607, 0.016], abs=2e-3)
-    assert (found.adjusted <= 0.05).tolist() == [True, False, True]
-
-
-def test_bonferroni_dunn_agrees_with_its_critical_difference():
-    scores = random_scores(20, 4, seed=4) + np.array([0.0, 0.05, 0.1, 0.12])
-    ranks = average_ranks(scores)
-    found = compare_ranks(scores, control=3, correction="bonferroni-dunn")
-    far = np.abs(ranks[:3] - ranks[3]) >= critical_difference(
-        4, 20, test="bonferroni-dunn"
-    )
-    assert (found.adjusted <= 0.05).tolist() == far.tolist()
-
-
-def test_nemenyi_agrees_with_its_critical_difference():
-    scores = random_scores(20, 4, seed=4) + np.array([0.0, 0.05, 0.1, 0.12])
-    ranks = average_ranks(scores)
-    found = compare_ranks(scores, correction="nemenyi")
-    gaps = np.abs(ranks[found.pairs[:, 0]] - ranks[found.pairs[:, 1]])
-    assert (found.adjusted <= 0.05).tolist() == (
-        gaps >= critical_difference(4, 20)
-    ).tolist()
-    assert {True, False} == set((found.adjusted <= 0.05).tolist())
+    adjusted = holm([0.019, 0.607, 0.016])
+    assert adjusted == pytest.approx([0.048, 0.607, 0.048])
+    assert (adjusted <= 0.05).tolist() == [True, False, True]
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
@@ -367,13 +340,6 @@ def test_bayesian_and_classical_tests_agree_on_a_clear_difference():
         (lambda: friedman([1, 2]), "row for each data set"),
         (lambda: critical_difference(1, 3), "two methods"),
         (lambda: critical_difference(3, 3, alpha=5), "between 0 and 1"),
-        (lambda: critical_difference(3, 3, test="tukey"), "bonferroni-dunn"),
-        (lambda: compare_ranks(DEMSAR, control=4), "from 0 to 3"),
-        (
-            lambda: compare_ranks(DEMSAR, control=1, correction="nemenyi"),
-            "without a control",
-        ),
-        (lambda: compare_ranks([[1.0]]), "two methods"),
         (lambda: holm([0.5, 2.0]), "from 0 to 1"),
         (lambda: bayesian_signed_rank([1.0], rope=-1), "negative"),
         (lambda: win_tie_loss([[1.0]], [1.0]), "three axes"),
