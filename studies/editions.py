@@ -21,13 +21,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import numpy as np
 from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import leaderboard as board
 import rivals
 
+from steelyard.lab.displays import CriticalDifferenceDisplay
 from steelyard.lab.report.layouts import (
     Cell,
     ReportTable,
@@ -43,8 +44,16 @@ from steelyard.lab.report.writers import table_to_markdown
 from steelyard.lab.results import COLUMNS, KEY, Results
 from steelyard.lab.statistics import holm, wilcoxon_signed_rank
 
-CONTROL, FOREST = board.CONTROL, "RandomForest"
+MARK = "<!-- measured -->\n"
+CONTROL, FOREST = "SHNB", "RandomForest"
 MAIN_EFFECTS = "SHNB-main"
+MEASURED = ("accuracy", "log_loss")
+
+# Methods that are shown by data set; more do not fit a page.
+SHOWN = (
+    "SHNB NB RNB CAWNB-CLL WANBIA-CLL CWNB DWNB LWNB LNB CFW SNB LogisticRegression "
+    "HistGradientBoosting RandomForest EBM Khiops"
+).split()
 
 # A method is compared on data sets, not on folds, if it ran on this share of those of
 # the control and the forest.
@@ -78,9 +87,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--confirming", nargs="+", default=[], metavar="RESULTS")
     parser.add_argument("--write", type=Path, required=True, metavar="PAGE")
     options = parser.parse_args(arguments)
-    before, mark, _ = options.write.read_text(encoding="utf-8").partition(board.MARK)
+    before, mark, _ = options.write.read_text(encoding="utf-8").partition(MARK)
     if not mark:
-        parser.error(f"{options.write} has no line {board.MARK.strip()!r}.")
+        parser.error(f"{options.write} has no line {MARK.strip()!r}.")
     pages = dict(given.split("=", 1) for given in options.earlier)
     earlier = {
         name: page_figures(Path(page).read_text(encoding="utf-8"), name)
@@ -122,8 +131,8 @@ def last_of_each(parts: Iterable[Results]) -> list[Row]:
 def page_figures(text: str, edition: str) -> Means:
     """Read the figures by data set from the page of an earlier edition."""
     found: Means = {}
-    for measure in board.MEASURES:
-        _, _, part = text.partition(f"## {board.section_title(measure)}\n")
+    for measure in MEASURED:
+        _, _, part = text.partition(f"## {section_title(measure)}\n")
         lines = [line.strip("|").split("|") for line in _table_lines(part)]
         methods = [cell.strip() for cell in lines[0][1:]]
         figures: dict[str, dict[str, float]] = {}
@@ -177,15 +186,20 @@ def sections(
         yield from _on_folds(both, known, title)
     yield from _interactions(rows)
     yield from _behind(beside, {r["dataset"]: r["n_train"] + r["n_test"] for r in rows})
-    for measure in board.MEASURES:
-        yield f"## {board.section_title(measure)}"
+    for measure in MEASURED:
+        yield f"## {section_title(measure)}"
         shown = beside.select(method=[m for m in beside.methods if _is_shown(m)])
         table = dataset_table(summarize(shown, measure), CONTROL)
         yield table_to_markdown(table, "###")
 
 
+def section_title(measure: str) -> str:
+    """Return the heading above the figures of a measure by data set."""
+    return f"{measure.capitalize().replace('_', '-')} by data set"
+
+
 def _is_shown(method: str) -> bool:
-    return method in board.SHOWN or method.startswith(f"{CONTROL}, ")
+    return method in SHOWN or method.startswith(f"{CONTROL}, ")
 
 
 def wide_methods(rows: list[Row]) -> tuple[list[str], list[str]]:
@@ -208,7 +222,7 @@ def wide_methods(rows: list[Row]) -> tuple[list[str], list[str]]:
 def means_of(results: Results) -> Means:
     """Average the folds of each data set and method."""
     found: Means = {}
-    for measure in board.MEASURES:
+    for measure in MEASURED:
         values = results.matrix(measure)
         found[measure] = {
             dataset: dict(zip(results.methods, values[i].tolist(), strict=True))
@@ -228,17 +242,16 @@ def with_earlier(
             for method in source["accuracy"].get(dataset, {}):
                 if run.setdefault(method, edition) == edition:
                     figures = {
-                        m: source[m].get(dataset, {}).get(method)
-                        for m in board.MEASURES
+                        m: source[m].get(dataset, {}).get(method) for m in MEASURED
                     }
                     rows.append(_row(dataset, method, figures))
-    return board.scored(Results(rows)), run
+    return scored(Results(rows)), run
 
 
 def _beside(results: Results, run: Mapping[str, str], picture: Path) -> Iterator[str]:
     """Yield all methods with where they were measured, and tests against the first."""
-    summaries = {m: summarize(results, m) for m in board.MEASURES}
-    accuracy, log_loss = (summaries[m] for m in board.MEASURES)
+    summaries = {m: summarize(results, m) for m in MEASURED}
+    accuracy, log_loss = (summaries[m] for m in MEASURED)
     lines = []
     for j in np.argsort(accuracy.ranks, kind="stable").tolist():
         name = accuracy.methods[j]
@@ -258,9 +271,27 @@ def _beside(results: Results, run: Mapping[str, str], picture: Path) -> Iterator
     yield table_to_markdown(table, "###")
     for measure, summary in summaries.items():
         if summary.testable:
-            yield board.picture_of(results, measure, picture)
+            yield picture_of(results, measure, picture)
             yield friedman_sentence(summary)
             yield table_to_markdown(control_table(summary, CONTROL), "###")
+
+
+def scored(results: Results) -> Results:
+    """Leave out methods without probabilities, which have no log-loss."""
+    names = {row["method"] for row in results.rows if row["log_loss"] is not None}
+    return results.select(method=[m for m in results.methods if m in names])
+
+
+def picture_of(results: Results, measure: str, picture: Path) -> str:
+    """Draw average ranks into a file, and return the line that shows them."""
+    display = CriticalDifferenceDisplay.from_results(results, measure)
+    # Pages have pictures of their own.
+    name = f"{picture.name}_{measure}.svg"
+    # The same results give the same picture, byte for byte.
+    with matplotlib.rc_context({"svg.hashsalt": "steelyard"}):
+        display.figure_.savefig(picture.parent / name, metadata={"Date": None})
+    words = measure.replace("_", "-")
+    return f"![Average ranks by {words}, and the critical difference](images/{name})"
 
 
 def _row(dataset: str, method: str, figures: Mapping[str, float | None]) -> Row:
@@ -280,7 +311,7 @@ def _on_folds(rows: list[Row], others: Sequence[str], title: str) -> Iterator[st
     leads = {
         (method, m): MEASURES[m].sign * (same[m][:, 0] - same[m][:, 1])
         for method, same in found.items()
-        for m in board.MEASURES
+        for m in MEASURED
     }
     p_values = [
         wilcoxon_signed_rank(x).p_value if x.any() else 1.0 for x in leads.values()
@@ -289,12 +320,12 @@ def _on_folds(rows: list[Row], others: Sequence[str], title: str) -> Iterator[st
     lines = []
     for method, same in found.items():
         cells = [method, str(len(same["names"])), str(same["folds"])]
-        for m in board.MEASURES:
+        for m in MEASURED:
             cells += [MEASURES[m].text(value) for value in same[m].mean(axis=0)]
             cells += [_tally(leads[method, m]), _p(corrected[method, m])]
         lines.append([Cell(text) for text in cells])
     header = ["method", "data sets", "folds"]
-    for m in board.MEASURES:
+    for m in MEASURED:
         name = MEASURES[m].title
         header += [f"{CONTROL}: {name}", f"method: {name}", "better/equal/worse"]
         header += ["p by Holm"]
@@ -316,7 +347,7 @@ def on_same_folds(rows: list[Row], first: str, second: str) -> dict[str, Any]:
     both = {place: found for place, found in fits.items() if len(found) == 2}
     names = list(dict.fromkeys(place[0] for place in both))
     out: dict[str, Any] = {"names": names, "folds": len(both)}
-    for field in (*board.MEASURES, "n_test"):
+    for field in (*MEASURED, "n_test"):
         table = [
             [
                 np.mean([f[m][field] for place, f in both.items() if place[0] == name])
@@ -338,17 +369,17 @@ def _interactions(rows: list[Row]) -> Iterator[str]:
         [Cell(same["names"][i])]
         + [
             Cell(MEASURES[m].text(value))
-            for m in board.MEASURES
+            for m in MEASURED
             for value in same[m][i, ::-1]
         ]
         + [Cell(MEASURES["accuracy"].text(gain[i], True), best=gain[i] < -_MAX_COST)]
         for i in np.argsort(gain, kind="stable").tolist()
     ]
-    titles = [MEASURES[m].title for m in board.MEASURES]
+    titles = [MEASURES[m].title for m in MEASURED]
     header = [
         f"{what}: {t}" for t in titles for what in ("main effects", "with interactions")
     ]
-    average, loss = (same[m].mean(axis=0) for m in board.MEASURES)
+    average, loss = (same[m].mean(axis=0) for m in MEASURED)
     note = (
         f"{same['folds']} folds of {len(gain)} data sets: {100 * average[1]:.2f} % and "
         f"{loss[1]:.4f} with main effects, {100 * average[0]:.2f} % and {loss[0]:.4f} "
