@@ -6,9 +6,7 @@ import pytest
 
 from steelyard.exceptions import ParameterError
 from steelyard.lab.displays import (
-    BarsDisplay,
     CriticalDifferenceDisplay,
-    PooledReliabilityDisplay,
     ScatterDisplay,
 )
 from steelyard.lab.report.summaries import summarize
@@ -62,42 +60,16 @@ def test_the_scatter_counts_who_is_better(make_results):
     assert len(display.ax_.collections[0].get_offsets()) == 5
 
 
-def test_bars_start_at_zero_with_the_best_at_the_top(make_results):
-    display = BarsDisplay.from_results(make_results(), "set 0")
-    labels = [label.get_text() for label in display.ax_.get_yticklabels()]
-    assert labels == ["RNB", "NB", "GNB"]
-    assert display.ax_.get_xlim()[0] == 0
-    assert display.ax_.yaxis_inverted()
-    average = BarsDisplay.from_results(make_results())
-    assert average.ax_.get_title().startswith("average of 6 data sets")
-
-
-def test_bars_leave_out_methods_with_failed_folds(make_results):
-    results = make_results(failed=[(0, "NB", 0)])
-    display = BarsDisplay.from_results(results, "set 0")
-    labels = [label.get_text() for label in display.ax_.get_yticklabels()]
-    assert labels == ["RNB", "GNB"]
-
-
-def test_reliability_draws_a_curve_for_each_method(make_results):
-    display = PooledReliabilityDisplay.from_results(make_results(LONG))
-    assert len(display.ax_.lines) == 1 + len(LONG)
-    two = PooledReliabilityDisplay.from_results(make_results(), ["NB", "RNB"])
-    assert list(two.curves) == ["NB", "RNB"]
-
-
 def test_pictures_go_where_they_are_told(make_results):
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2, 2)
+    figure, axes = plt.subplots(2)
     results = make_results()
     drawn = [
-        CriticalDifferenceDisplay.from_results(results, ax=axes[0, 0]),
-        ScatterDisplay.from_results(results, "NB", "RNB", ax=axes[0, 1]),
-        BarsDisplay.from_results(results, ax=axes[1, 0]),
-        PooledReliabilityDisplay.from_results(results, ax=axes[1, 1]),
+        CriticalDifferenceDisplay.from_results(results, ax=axes[0]),
+        ScatterDisplay.from_results(results, "NB", "RNB", ax=axes[1]),
     ]
-    assert [display.ax_ for display in drawn] == list(axes.ravel())
+    assert [display.ax_ for display in drawn] == list(axes)
     assert all(display.figure_ is figure for display in drawn)
 
 
@@ -105,16 +77,10 @@ def test_what_cannot_be_drawn_is_said(make_results):
     results = make_results()
     with pytest.raises(ParameterError, match="no method 'XNB'"):
         ScatterDisplay.from_results(results, "NB", "XNB")
-    with pytest.raises(ParameterError, match=r"no data set 'iris'.*set 0"):
-        BarsDisplay.from_results(results, "iris")
     with pytest.raises(ParameterError, match="two data sets"):
         CriticalDifferenceDisplay.from_results(make_results(n_datasets=1))
     with pytest.raises(ParameterError, match="a rank for each"):
         CriticalDifferenceDisplay(["NB", "RNB"], [1.0], 1.0)
-    for row in results.rows:
-        row["extra"] = None
-    with pytest.raises(ParameterError, match="no bins"):
-        PooledReliabilityDisplay.from_results(results)
     failed = [(i, "NB", 0) for i in range(6)]
     with pytest.raises(ParameterError, match="no data set with all folds"):
         ScatterDisplay.from_results(make_results(failed=failed), "NB", "RNB")

@@ -1,6 +1,7 @@
-"""Pictures of a comparison, in scikit-learn's manner; they need matplotlib.
+"""Pictures of a comparison for papers, drawn by matplotlib.
 
-Each is made by ``from_results``; ``ax_`` and ``figure_`` are where it was drawn.
+They are scikit-learn displays: ``from_results`` draws, ``ax_`` and ``figure_`` are
+where. The page of ``report`` has pictures of each data set and of reliability.
 """
 
 from __future__ import annotations
@@ -10,21 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard._common.text import shortened
-from steelyard.displays.drawing import LINES, Display, bare, line_colour
+from steelyard.displays.drawing import LINES, Display
 from steelyard.exceptions import ParameterError
 from steelyard.lab.report.rank_diagram import RankLayout
-from steelyard.lab.report.summaries import Measure, reliability, summarize
+from steelyard.lab.report.summaries import Measure, summarize
 from steelyard.lab.results import Results
 
-__all__ = [
-    "BarsDisplay",
-    "CriticalDifferenceDisplay",
-    "PooledReliabilityDisplay",
-    "ScatterDisplay",
-]
+__all__ = ["CriticalDifferenceDisplay", "ScatterDisplay"]
 
-# Blue and vermilion, apart also for most colour-blind readers.
+# Blue and vermilion, which most colour-blind readers can tell apart.
 _FIRST, _SECOND = LINES[0], LINES[5]
 
 _SIDES = {"start": "left", "middle": "center", "end": "right"}
@@ -95,7 +90,7 @@ class CriticalDifferenceDisplay(Display):
         results : Results
             Results of a comparison.
         metric : str, default="accuracy"
-            What to rank by, compare or draw.
+            What to rank by.
         protocol : str, default=None
             May be left out if the results contain only one.
         """
@@ -207,150 +202,4 @@ class ScatterDisplay(Display):
             fontsize="medium",
             **style,
         )
-        ax.grid(alpha=0.3)
-
-
-class BarsDisplay(Display):
-    """All methods on one data set, with their spread over folds.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Methods.
-    means, spreads : array-like of shape (n_methods,)
-        Averages and standard deviations over folds.
-    measure : Measure
-        What they are.
-    title : str, default=""
-        Such as the name of the data set.
-    """
-
-    def __init__(
-        self,
-        names: list[str],
-        means: ArrayLike,
-        spreads: ArrayLike,
-        measure: Measure,
-        title: str = "",
-    ) -> None:
-        self.means = np.asarray(means, dtype=np.float64)
-        self.spreads = np.asarray(spreads, dtype=np.float64)
-        self.names, self.measure, self.title = list(names), measure, title
-
-    @classmethod
-    def from_results(
-        cls,
-        results: Results,
-        dataset: str | None = None,
-        metric: str = "accuracy",
-        *,
-        protocol: str | None = None,
-        ax: Any = None,
-    ) -> BarsDisplay:
-        """Draw the methods on one data set, or their averages over all.
-
-        Parameters
-        ----------
-        results, metric, protocol
-            See `CriticalDifferenceDisplay.from_results`.
-        dataset : str, default=None
-            Its name; averages over data sets if None.
-        """
-        summary = summarize(results, metric, protocol)
-        if dataset is None:
-            where = f"average of {len(summary.complete)} data sets"
-            means, spreads = summary.averages, np.full(len(summary.methods), np.nan)
-        else:
-            where, i = dataset, summary.row(dataset)
-            means, spreads = summary.whole_means[i], summary.spreads[i]
-        title = f"{where}, protocol {summary.protocol}"
-        return cls(summary.methods, means, spreads, summary.measure, title).plot(ax=ax)
-
-    def _draw(self, ax: Any) -> None:
-        """Draw the best at the top."""
-        finite = np.flatnonzero(np.isfinite(self.means))
-        if len(finite) == 0:
-            raise ParameterError("There is no value to draw: every method failed.")
-        worst_last = -self.measure.sign * self.means[finite]
-        order = finite[np.argsort(worst_last, kind="stable")]
-        ax = self._axes(ax, 7.0, 1.0 + 0.28 * len(order))
-        means = self.means[order] * self.measure.scale
-        spreads = np.nan_to_num(self.spreads[order]) * self.measure.scale
-        places = np.arange(len(order))
-        ax.barh(places, means, color=_FIRST, alpha=0.75, height=0.7)
-        drawn = np.flatnonzero(spreads > 0)
-        if len(drawn):
-            style: dict[str, Any] = {"fmt": "none", "ecolor": "black", "lw": 1}
-            ax.errorbar(means[drawn], drawn, xerr=spreads[drawn], **style)
-        right = float((means + spreads).max())
-        for place, mean in enumerate(self.means[order]):
-            text = self.measure.text(mean)
-            ax.text(right * 1.02, place, text, va="center", fontsize="small")
-        ax.set_yticks(places)
-        ax.set_yticklabels([self.names[i] for i in order], parse_math=False)
-        ax.set_xlim(0, right * 1.14 or 1.0)
-        ax.set_ylim(len(order) - 0.4, -0.6)
-        ax.set_xlabel(f"{self.measure.title}, {self.measure.direction}")
-        ax.set_title(self.title, fontsize="medium", parse_math=False)
-        bare(ax, "top", "right")
-
-
-class PooledReliabilityDisplay(Display):
-    """How often a method is right by its confidence, pooled over data sets.
-
-    Parameters
-    ----------
-    curves : dict of str to list of [mean confidence, accuracy, weight]
-        Bins of each method.
-    """
-
-    def __init__(self, curves: dict[str, list[list[float]]]) -> None:
-        self.curves = curves
-
-    @classmethod
-    def from_results(
-        cls,
-        results: Results,
-        methods: list[str] | None = None,
-        *,
-        protocol: str | None = None,
-        ax: Any = None,
-    ) -> PooledReliabilityDisplay:
-        """Draw the bins that rows carry as ``extra["reliability"]``.
-
-        Parameters
-        ----------
-        results, protocol
-            See `CriticalDifferenceDisplay.from_results`.
-        methods : list of str, default=None
-            Which methods; all if None.
-        """
-        summary = summarize(results, "accuracy", protocol)
-        curves = reliability(results, summary.protocol)
-        wanted = summary.methods if methods is None else methods
-        for name in wanted:
-            summary.position(name)
-        shown = {name: curves[name] for name in wanted if curves.get(name)}
-        if not shown:
-            raise ParameterError(
-                "The rows carry no bins of confidence: there is nothing under "
-                "extra['reliability']."
-            )
-        return cls(shown).plot(ax=ax)
-
-    def _draw(self, ax: Any) -> None:
-        ax = self._axes(ax, 9.0, max(5.0, 0.5 + 0.24 * len(self.curves)))
-        ax.plot([0, 1], [0, 1], color="black", lw=0.8)
-        styles, markers = ("-", "--", ":"), "osD"
-        for i, (name, bins) in enumerate(self.curves.items()):
-            confidence, accuracy, _ = np.array(bins).T
-            again = i // len(LINES) % len(styles)
-            style = {"color": line_colour(i), "linestyle": styles[again]}
-            style |= {"marker": markers[again], "label": shortened(name, 36)}
-            ax.plot(confidence, accuracy, markersize=4, **style)
-        ax.set(xlabel="mean confidence", ylabel="accuracy", xlim=(0, 1), ylim=(0, 1.02))
-        ax.set_aspect("equal")
-        place = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0)}
-        for text in ax.legend(fontsize="small", **place).get_texts():
-            text.set_parse_math(False)
         ax.grid(alpha=0.3)
