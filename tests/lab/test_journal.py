@@ -146,7 +146,9 @@ def test_file_of_other_settings_is_refused_and_says_which(tmp_path, change, says
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("text", ["a,b\n1,2\n", '{"a": 1}\n', "no line at all"])
+@pytest.mark.parametrize(
+    "text", ["a,b\n1,2\n", "a,b\n1,2", '{"a": 1}\n', "no line at all"]
+)
 def test_file_of_another_kind_is_refused_and_left_alone(tmp_path, text):
     path = tmp_path / "table.csv"
     path.write_text(text)

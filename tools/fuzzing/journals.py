@@ -14,7 +14,7 @@ from steelyard.lab.results import COLUMNS, Results
 def attack_journal(case: Case, number: int) -> None:
     """Read a damaged result file."""
     rng = case.rng
-    header = {"steelyard": "results", "format": 1, "hash": "x", "settings": {"a": 1}}
+    header = {"steelyard": "results", "format": 1, "settings": {"a": 1}}
     row = {**dict.fromkeys(COLUMNS), "dataset": "d", "method": "m", "status": "ok"}
     row |= {"protocol": "honest", "repeat": 0}
     documents: list[Any] = [{**header, "versions": {}}]

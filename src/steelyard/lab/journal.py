@@ -1,22 +1,19 @@
 """The result file of a comparison: a header, then one line of JSON per fit.
 
-Lines are only ever added, each by a single write, so a process that is killed loses at
-most the fit it was at. Several processes may add to the same file at once.
+Lines are only appended, each by a single write, so a process that is killed loses at
+most the fit it was at. Several processes may append to the same file at once.
 """
 
 from __future__ import annotations
 
 import errno
-import gc
-import hashlib
 import json
 import os
-import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from steelyard._common.text import as_plain, counted, shortened
 from steelyard.exceptions import ParameterError, warn_user
@@ -28,7 +25,6 @@ except ImportError:  # Windows appends whole lines without a lock.
     fcntl = None  # type: ignore[assignment]
 
 FORMAT = 1
-_SYNC_SECONDS = 1.0
 _MAX_VALUE_LENGTH = 80
 _FIELDS = frozenset(COLUMNS)
 _KEY_TYPES = dict(zip(KEY, (str, str, str, int, int), strict=True))
@@ -38,24 +34,11 @@ class JournalError(ParameterError):
     """A file cannot be used: other settings made it, or it is not a result file."""
 
 
-def settings_hash(settings: Mapping[str, Any]) -> str:
-    """Return a hash that is the same for the same settings.
-
-    Examples
-    --------
-    >>> settings_hash({"folds": 2, "seed": 1}) == settings_hash({"seed": 1, "folds": 2})
-    True
-    """
-    text = json.dumps(settings, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
 class Journal(AbstractContextManager["Journal"]):
-    """A result file, checked by ``open_journal``, that is open for adding rows."""
+    """A result file that is open for adding rows."""
 
     def __init__(self, path: str | os.PathLike[str], flags: int = 0) -> None:
         self.path = Path(path)
-        self._synced = time.monotonic()
         with _explained(self.path):
             self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | flags, 0o666)
 
@@ -64,27 +47,15 @@ class Journal(AbstractContextManager["Journal"]):
         self.write(json.dumps(as_plain(row), ensure_ascii=False, allow_nan=False))
 
     def write(self, line: str, *, first: bool = False) -> None:
-        """Add a line by one write; a ``first`` one where there is none yet."""
+        """Add a line by one write; a ``first`` one only to an empty file."""
         with _explained(self.path):
             _write_line(self._file, f"{line}\n".encode(), first)
-            if time.monotonic() - self._synced > _SYNC_SECONDS:
-                self.sync()
-
-    def whole_size(self) -> int:
-        """Cut off a torn line, and return the size of what is left."""
-        with _explained(self.path), _locked(self._file):
-            return _cut_torn_line(self._file)
-
-    def sync(self) -> None:
-        """Have the system put what was written on the disk."""
-        os.fsync(self._file)
-        self._synced = time.monotonic()
 
     def close(self) -> None:
-        """Put everything on the disk, and let go of the file."""
+        """Have the system put the rows on the disk, and close the file."""
         try:
             with _explained(self.path):
-                self.sync()
+                os.fsync(self._file)
         finally:
             os.close(self._file)
 
@@ -97,32 +68,24 @@ def open_journal(
     settings: Mapping[str, Any],
     versions: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
-    """Start a result file, or make an earlier one ready to resume.
+    """Begin a result file, or resume an earlier one; return the rows that it has.
 
-    A file made with other settings, which determine the results, is refused; versions
-    of libraries are for the record. What a killed process left of a line is cut off.
-    Returns the rows of the earlier run, none if there was none.
+    A file made with other settings is refused, since they determine the results;
+    versions of libraries are for the record. The rest of a line that a killed process
+    left is cut off.
     """
-    path = Path(path)
     # Compared as they will be read back: tuples become lists.
     settings = json.loads(json.dumps(settings))
-    size = 0
-    if path.exists():
-        with Journal(path) as file:
-            size = file.whole_size()
-    if not size:
-        header = {
-            "steelyard": "results",
-            "format": FORMAT,
-            "hash": settings_hash(settings),
-            "settings": settings,
-            "versions": dict(versions or {}),
-        }
-        with Journal(path, os.O_CREAT) as file:
-            # Another run may have begun the file by now, and more.
-            file.write(json.dumps(header), first=True)
+    header = {
+        "steelyard": "results",
+        "format": FORMAT,
+        "settings": settings,
+        "versions": dict(versions or {}),
+    }
+    with Journal(path, os.O_CREAT) as file:
+        file.write(json.dumps(header), first=True)
     header, rows = read_journal(path)
-    if header["hash"] != settings_hash(settings):
+    if header["settings"] != settings:
         raise JournalError(
             f"The result file {str(path)!r} was made with other settings: "
             f"{_difference(header['settings'], settings)}. Name another file, or "
@@ -136,9 +99,8 @@ def read_journal(
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Read the header and the rows of a result file, one per fit.
 
-    The header has ``settings``, their ``hash`` and ``versions``. Of a fit that was run
-    again the last row counts. A line that is damaged is left out with a warning: the
-    fit has to be run again.
+    The header has ``settings`` and ``versions``. Of a fit that was run again the last
+    row counts. A damaged line is left out with a warning: its fit has to be run again.
     """
     first, *lines = Path(path).read_bytes().split(b"\n")
     header = _parse(first)
@@ -152,18 +114,17 @@ def read_journal(
             f"The result file {str(path)!r} has format {header.get('format')}, this "
             f"version of steelyard reads format {FORMAT}."
         )
-    if not isinstance(header.get("settings"), dict) or "hash" not in header:
+    if not isinstance(header.get("settings"), dict):
         raise JournalError(
             f"The header of the result file {str(path)!r} is damaged: it has no "
             "settings. Name another file."
         )
     if lines and not _is_row(_parse(lines[-1])):
         lines.pop()  # nothing, or what a killed process left of a line
+    parsed = [_parse(line) for line in lines if line]
+    whole = [row for row in parsed if _is_row(row)]
     key = itemgetter(*KEY)
-    with _no_garbage():
-        parsed = _parse_all(lines)
-        whole = [row for row in parsed if _is_row(row)]
-        rows = {key(row): row for row in whole}
+    rows = {key(row): row for row in whole}
     if len(whole) < len(parsed):
         warn_user(
             f"{counted(len(parsed) - len(whole), 'line')} of the result file "
@@ -174,36 +135,11 @@ def read_journal(
     return header, list(rows.values())
 
 
-def _is_row(row: Any) -> bool:
-    """Whether a line records a fit."""
+def _is_row(row: Any) -> TypeGuard[dict[str, Any]]:
+    """Return whether a line records a fit."""
     if not (isinstance(row, dict) and row.keys() >= _FIELDS):
         return False
     return all(type(row[name]) is kind for name, kind in _KEY_TYPES.items())
-
-
-# ------------------------------------------------------------------------------ reading
-
-
-def _parse_all(lines: Iterable[bytes]) -> list[Any]:
-    """Return what lines hold, None where that cannot be read."""
-    lines = [line for line in lines if line]
-    try:
-        # One call for all lines takes a third of the time of a call for each.
-        return list(json.loads(b"[%b]" % b",".join(lines)))
-    except ValueError:
-        return [_parse(line) for line in lines]
-
-
-@contextmanager
-def _no_garbage() -> Iterator[None]:
-    """Keep Python from looking for garbage, which takes as long as reading rows."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:
@@ -219,22 +155,21 @@ def _difference(old: Any, new: Any, name: str = "") -> str:
     if not (isinstance(old, dict) and isinstance(new, dict)):
         was, now = (shortened(repr(value), _MAX_VALUE_LENGTH) for value in (old, new))
         return f"{name} was {was}, is {now}"
-    for key in [*new, *(key for key in old if key not in new)]:
-        inner = f"{name}[{key!r}]" if name else str(key)
-        if key not in old:
-            return f"{inner} is new"
-        if key not in new:
-            return f"{inner} is no longer there"
-        if old[key] != new[key]:
-            return _difference(old[key], new[key], inner)
-    return f"the order of {name or 'settings'}"
+    pairs = {key: (key in old, old.get(key)) for key in [*new, *old]}
+    key = next(k for k, pair in pairs.items() if pair != (k in new, new.get(k)))
+    inner = f"{name}[{key!r}]" if name else str(key)
+    if key not in old:
+        return f"{inner} is new"
+    if key not in new:
+        return f"{inner} is no longer there"
+    return _difference(old[key], new[key], inner)
 
 
 # ------------------------------------------------------------------------------ writing
 
 
 def _write_line(file: int, line: bytes, first: bool = False) -> None:
-    """Add a line by one write, or leave the file as it was."""
+    """Add a line by one write, or leave the file as it was after an error."""
     with _locked(file):
         size = _cut_torn_line(file)
         if first and size:
@@ -251,10 +186,10 @@ def _write_line(file: int, line: bytes, first: bool = False) -> None:
 
 
 def _cut_torn_line(file: int) -> int:
-    """Cut off what follows the last end of line, and return the size that is left.
+    """Cut off what follows the last end of line, and return the remaining size.
 
-    The system may end a write in the middle when it kills the process; a row of another
-    process must not be added to such a part of a line.
+    A write may end in the middle when its process is killed; a row of another process
+    must not be appended to the beginning of a line.
     """
     size = os.fstat(file).st_size
     if not size:
@@ -265,17 +200,16 @@ def _cut_torn_line(file: int) -> int:
             return size
         reader.seek(0)
         data = reader.read()
+    if not data.startswith(b'{"steelyard": "res'):
+        return size  # a file of another kind, which is refused as it is
     whole = data.rfind(b"\n") + 1
-    # A file without any line may be something else than a torn header.
-    if whole or data.startswith(b'{"steelyard": "res'):
-        os.ftruncate(file, whole)
-        return whole
-    return size
+    os.ftruncate(file, whole)
+    return whole
 
 
 @contextmanager
 def _locked(file: int) -> Iterator[None]:
-    """Keep other processes from writing in between."""
+    """Keep other processes from writing meanwhile."""
     if fcntl is None:
         yield
         return
@@ -288,7 +222,7 @@ def _locked(file: int) -> Iterator[None]:
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Raise an error on the file that cannot be written, and its rows."""
+    """Name the file in errors of writing, and say that its rows are safe."""
     try:
         yield
     except OSError as error:
