@@ -1,7 +1,7 @@
 """How good predictions are: metrics, thresholds, bins of confidence, groups of rows.
 
-Metrics equal those of scikit-learn to the last bit, without the second that it takes to
-load, and they are defined for folds that lack a class.
+Metrics agree with scikit-learn's to twelve digits, without the second that it takes to
+load, and they are also defined for folds that lack a class.
 """
 
 from __future__ import annotations
@@ -149,16 +149,10 @@ def auc(true: Ints, scores: Floats) -> float:
 
 
 def _area(is_member: NDArray[np.bool_], scores: Floats) -> float:
-    """Return the area under the ROC curve of one class."""
-    order = np.argsort(scores, kind="stable")[::-1]
-    ends = np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)
-    hits = np.cumsum(is_member[order])[ends]
-    misses = 1 + ends - hits
-    # Points on a line between their neighbours change nothing but the last bit.
-    is_corner = (np.diff(misses, 2) != 0) | (np.diff(hits, 2) != 0)
-    corners = np.concatenate([[True], is_corner, [True]])[: len(ends)]
-    x, y = (np.append(0.0, of[corners] / of[-1]) for of in (misses, hits))
-    return float(np.sum(np.diff(x) * (y[1:] + y[:-1]) / 2.0))
+    """Return how often a member has a larger score than another row; ties are half."""
+    members, others = scores[is_member], np.sort(scores[~is_member])
+    below = np.searchsorted(others, members) + np.searchsorted(others, members, "right")
+    return float(below.mean() / (2 * len(others)))
 
 
 def calibration_error(
