@@ -54,7 +54,7 @@ def script(shell: str, parser: argparse.ArgumentParser) -> str:
 
 
 def _settings_of(method: Any) -> Iterator[str]:
-    """Yield NAME= and, where words are allowed, NAME=WORD, for what is declared."""
+    """Yield NAME= for each declared setting, and NAME=WORD for each allowed word."""
     for name, entry in method.estimator._settings.items():
         words = entry.allowed.words if entry.allowed else ()
         yield from (f"{name}={word}" for word in ("", *words))

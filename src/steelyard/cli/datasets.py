@@ -1,4 +1,4 @@
-"""``steelyard datasets``: which data sets of the papers are there; fetches others."""
+"""``steelyard datasets``: lists the data sets of the papers, and fetches them."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def _chosen(names: list[str]) -> list[Mapping[str, str]]:
         return {row["name"], *row["papers"].split("|")}
 
     wanted = {_GROUPS.get(name, name) for name in names}
-    known = {word for row in catalogue() for word in words(row)}
-    for name in sorted(wanted - known):
-        hint = did_you_mean(name, [*known, *_GROUPS])
+    names_and_groups = {word for row in catalogue() for word in words(row)}
+    for name in sorted(wanted - names_and_groups):
+        hint = did_you_mean(name, [*names_and_groups, *_GROUPS])
         raise ValueError(f"There is no data set, group or paper {name!r}.{hint}")
     return [row for row in catalogue() if not names or wanted & words(row)]
 

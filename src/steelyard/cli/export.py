@@ -55,7 +55,7 @@ def add_export_options(parser: argparse.ArgumentParser) -> None:
 
 @options.command("export", _EXPORT, _EXPORT_EXAMPLES, add_export_options)
 def run_export(arguments: argparse.Namespace) -> None:
-    """Write the file; with a sample, compare, and fail where the engine differs."""
+    """Write the file; with a sample, compare, and fail if the engine differs."""
     from steelyard._common.files import atomic_write
     from steelyard.export.formats import content_of, format_of
     from steelyard.export.reading import plan_of

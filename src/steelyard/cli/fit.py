@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> None:
     check_kinds(arguments)
     learn = _fit_stream if inputs.is_streamed(arguments) else _fit_table
     with warnings.catch_warnings():
-        # A notice says the same.
+        # There is a notice of it.
         warnings.simplefilter("ignore", IdentifierWarning)
         result = learn(clf, method, arguments)
     # Names that look like numbers were asked for.

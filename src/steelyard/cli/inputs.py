@@ -231,7 +231,7 @@ def rows_for(
         if not n_rows:
             raise TableError(f"There are no rows in {reader.name}.")
     finally:
-        # Also where the first rows are enough.
+        # Even if the caller takes the first rows only.
         note(*recast.notes)
 
 
@@ -256,7 +256,7 @@ def rows_and_labels(clf: Any, path: str, target: str | None) -> tuple[Any, Any]:
 def _expected(schema: Any, names: Sequence[str]) -> dict[str, str]:
     """Map the columns to read for a model to their kinds of cells.
 
-    A column of dates in the file stands for the columns of its parts in the model.
+    A column of dates in the file replaces the columns derived from it in the model.
     """
     cells = {feature.name: feature.cells for feature in schema.features}
     expected: dict[str, str] = {}

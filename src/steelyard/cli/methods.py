@@ -1,4 +1,4 @@
-"""``steelyard methods``: a table of every method, and what there is to know of one."""
+"""``steelyard methods``: a table of all methods, or the documentation of one."""
 
 from __future__ import annotations
 

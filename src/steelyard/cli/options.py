@@ -23,7 +23,7 @@ MODEL = "a model file, written by fit"
 READING = "format separator decimal thousands encoding missing_values".split()
 READING += "skip comment no_header sheet".split()
 FOLDS = {"folds": 10, "seed": 1}
-"""How rows are split where nothing else is asked for."""
+"""How rows are split by default."""
 
 
 class Command(NamedTuple):

@@ -72,8 +72,8 @@ _CODE = re.compile(r"( \()?`(?:\w+\.)*(\w+)(=[^`]*|[(\[][^`]*)?`(\))?")
 def in_options(text: str, parser: argparse.ArgumentParser) -> str:
     """Replace settings and calls in backquotes by options of the command line.
 
-    A setting without a separate option has ``--set``. Calls without one are left
-    out where they are an aside, in brackets.
+    A setting without a separate option has ``--set``. Calls without an option are left
+    out if they are an aside, in brackets.
 
     Examples
     --------

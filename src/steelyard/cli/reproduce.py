@@ -43,7 +43,7 @@ def add_reproduce_options(parser: argparse.ArgumentParser) -> None:
 
 @options.command("reproduce", _REPRODUCE, _REPRODUCE_EXAMPLES, add_reproduce_options)
 def run_reproduce(arguments: argparse.Namespace) -> None:
-    """Print the report of a paper, and write it where asked."""
+    """Print the report of a paper, and write it if asked."""
     reproduce = _import_reproduce()
     output.check_output(arguments.markdown, arguments.force)
     report = reproduce(

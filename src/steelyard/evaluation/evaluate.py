@@ -68,8 +68,8 @@ def evaluate(
         Cost of a false alarm and of a miss, ``(1, 20)`` or ``{"fp": 1, "fn": 20}``, for
         the best threshold; or of all errors, true classes by decisions.
     by : str or array-like of shape (n,), default=None
-        Groups to measure separately: cells, or the name of a column, which a fitted
-        model need not have.
+        Groups to measure separately: cells, or the name of a column, which need not be
+        one of a fitted model.
     progress : bool, default=False
         Whether to show progress on standard error.
 
@@ -124,7 +124,7 @@ def cross_validated(
 
     Returns
     -------
-    parts : list of (rows, is_known)
+    parts : list of (rows, is_seen)
         The rows of each fold, and which classes its fit has seen.
     classes : list
         All classes.
@@ -189,7 +189,7 @@ def evaluate_chunks(
     costs = check_costs(costs)
     classes = model.classes_.tolist()
     n_classes = len(classes)
-    places = {str(label): k for k, label in enumerate(classes)}
+    positions = {str(label): k for k, label in enumerate(classes)}
     true: list[int] = []
     groups: list[Any] = []
     predicted, proba = [], []
@@ -199,20 +199,20 @@ def evaluate_chunks(
             groups += [cell for cells in by for cell in cells]
             if rows is not None:
                 rows.add(X, y)
-            names = label_names(y, places)
-            true += [places.setdefault(name, len(places)) for name in names]
+            names = label_names(y, positions)
+            true += [positions.setdefault(name, len(positions)) for name in names]
             labels, probabilities = _predict(model, X)
             check_n_labels(len(y), len(labels))
             predicted.append(labels)
             proba.append(probabilities)
     if not set(true) & set(range(n_classes)):
-        shown = ", ".join(list(places)[:n_classes][:8])
+        shown = ", ".join(list(positions)[:n_classes][:8])
         raise TableError(f"No label is a class of the model: {shown}.")
     # Classes that training did not see have probability zero.
-    extra = ((0, 0), (0, len(places) - n_classes))
+    extra = ((0, 0), (0, len(positions) - n_classes))
     whole = None if proba[0] is None else np.pad(np.vstack(proba), extra)
-    parts = [(slice(None), np.arange(len(places)) < n_classes)]
-    classes += list(places)[n_classes:]
+    parts = [(slice(None), np.arange(len(positions)) < n_classes)]
+    classes += list(positions)[n_classes:]
     predictions = classes, np.array(true), np.concatenate(predicted), whole
     notices = [] if rows is None else rows.notices()
     choices: Any = None, positive, costs, notices, groups or None

@@ -162,8 +162,8 @@ def calibration_error(
 
     .. math:: \sum_b \frac{n_b}{n} |\text{accuracy}_b - \text{confidence}_b|
 
-    Bins hold equally many rows. Rows of equal confidence share their mean accuracy, so
-    that the order of rows does not matter where a bin ends among them.
+    Bins have equally many rows. Rows of equal confidence share their mean accuracy, so
+    that their order does not matter if a bin ends among them.
     """
     levels, right, totals = _by_confidence(true == predicted, probabilities.max(axis=1))
     excess = np.repeat(right - levels, totals)

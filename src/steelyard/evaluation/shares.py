@@ -81,9 +81,7 @@ def mean_estimate(values: Floats, level: float = LEVEL) -> Estimate:
     return Estimate(mean, max(mean - half, low_end), mean + half)
 
 
-def mean_cost(
-    errors: Sequence[int], costs: Sequence[float], n_rows: int, level: float = LEVEL
-) -> Estimate:
+def mean_cost(errors: Sequence[int], costs: Sequence[float], n_rows: int) -> Estimate:
     r"""Return the cost of errors per row, with its interval.
 
     .. math:: m = \sum_k c_k p_k, \quad
@@ -101,15 +99,13 @@ def mean_cost(
         Cost of each.
     n_rows : int
         All rows.
-    level : float, default=0.95
-        Level of the interval.
 
     Examples
     --------
     >>> [round(number, 3) for number in mean_cost([2, 0], [1.0, 5.0], 20)]
     [0.1, 0.028, 0.93]
     """
-    shares = [share_estimate(int(n), n_rows, level) for n in errors]
+    shares = [share_estimate(int(n), n_rows) for n in errors]
     priced = list(zip(shares, map(float, costs), strict=True))
     mean = sum(c * p.value for p, c in priced)
     below = np.sqrt(sum((c * (p.value - p.low)) ** 2 for p, c in priced))
@@ -193,7 +189,7 @@ def decide(
         raise ParameterError(f"`costs` are {size}, and there are {k} classes.")
     decided = (proba @ matrix).argmin(axis=1)
     if isinstance(costs, tuple) and positive is not None:
-        # To the bit where `thresholds` cuts.
+        # The same threshold, to the bit, as that of `thresholds`.
         chosen = proba[:, positive] >= costs[0] / sum(costs)
         decided = np.where(chosen, positive, 1 - positive)
     cells = np.bincount(true * k + decided, minlength=k * k)

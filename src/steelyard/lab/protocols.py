@@ -1,9 +1,9 @@
 """How data are prepared before classifiers see them: honestly, or as papers did.
 
 Under the protocol ``honest`` everything is learned inside the training part of each
-fold. Under the ``published`` ones missing values are filled in and cut points learned
+fold. Under the ``published`` ones missing values are imputed and cut points learned
 once, on the whole data set, and only the classifier is cross-validated, as in the
-papers: cut points have then seen the test rows.
+papers: test rows leak into the cut points.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Prepared:
 class Protocol:
     """How a data set is prepared, and which settings classifiers get with it.
 
-    `several` are further settings where there are more than two classes; `plain` stands
-    for ``NaiveBayes`` where the paper's differs from it.
+    `several` are further settings for more than two classes; `plain` replaces
+    ``NaiveBayes`` if the paper's differs from it.
     """
 
     name: str
@@ -98,7 +98,7 @@ def _standardized(data: DataSet) -> Prepared:
 
 
 # "Two irrelevant attributes are deleted" before the RNB paper's experiments (section
-# IV.A). The CWNB paper uses the same files and does not say; the third is of the kind.
+# IV.A). The CWNB paper uses the same files without a word; the third is of the kind.
 RNB_DELETED = {"splice": "Instance_name", "zoo": "animal"}
 CWNB_DELETED = {**RNB_DELETED, "colic.orig": "Hospital_Number"}
 
@@ -153,17 +153,17 @@ def find_protocol(name: str) -> Protocol:
 
 
 def discretize_whole(
-    X: pandas.DataFrame, y: NDArray[Any], numeric: Any = "mdl", missing: str = "impute"
+    X: pandas.DataFrame, y: NDArray[Any], numeric: Any = "mdl"
 ) -> pandas.DataFrame:
     """Fill in missing values and cut numbers into bins, by the whole table.
 
-    `numeric` and `missing` are those of ``TableEncoder``; supervised discretizers use
-    the labels. The frame has categories throughout: all values that a column declares,
-    or bins that it was cut into, are declared, also those that no row holds.
+    `numeric` is that of ``TableEncoder``; supervised discretizers use the labels. All
+    columns of the frame are categories, with every value that a column declares, or
+    bin that it was cut into, whether a row has it or not.
     """
     import pandas as pd
 
-    encoder = TableEncoder(numeric=numeric, missing=missing, cardinality="declared")
+    encoder = TableEncoder(numeric=numeric, missing="impute", cardinality="declared")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         codes = encoder.fit(X, y).transform(X).astype(np.int64)

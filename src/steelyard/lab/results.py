@@ -20,7 +20,7 @@ from steelyard.exceptions import ParameterError
 __all__ = ["COLUMNS", "KEY", "Results", "numbers"]
 
 KEY = ("dataset", "method", "protocol", "repeat", "fold")
-"""The fields that name a fit."""
+"""The fields that identify a fit."""
 
 COLUMNS = (
     *(*KEY, "status", "error"),
@@ -167,7 +167,7 @@ class Results:
         Returns
         -------
         ndarray of shape (repeats * folds,)
-            NaN where the fit failed or the metric has no value.
+            NaN if the fit failed or the metric has no value.
         """
         _check_metric(metric)
         rows = self._by_cell.get((self.resolve_protocol(protocol), dataset, method))
@@ -194,8 +194,8 @@ class Results:
         Returns
         -------
         ndarray of shape (data sets, methods)
-            In the order of ``datasets`` and ``methods``; NaN where a fit failed, or
-            there is none.
+            In the order of ``datasets`` and ``methods``; NaN if a fit failed, or there
+            is none.
         """
         _check_metric(metric)
         chosen = self.resolve_protocol(protocol)
@@ -219,8 +219,8 @@ class Results:
         Returns
         -------
         str
-            One line per data set. A dash stands where a fit failed, or the metric has
-            no value. Averages are over the data sets on which no method failed.
+            One line per data set, with a dash if a fit failed or the metric has no
+            value. Averages are over the data sets on which no method failed.
         """
         header, rows = self._layout(metric, protocol)
         numeric = [False, *[True] * len(self.methods)]
@@ -247,7 +247,7 @@ class Results:
         return [metric, *self.methods], rows
 
     def resolve_protocol(self, protocol: str | None) -> str:
-        """Return a protocol of the rows, which may be None where there is only one."""
+        """Return the name of a protocol, None standing for the only one."""
         protocols = self.protocols
         if protocol is None and len(protocols) <= 1:
             return "".join(protocols)
@@ -274,7 +274,7 @@ class Results:
             writer.writerows(self.rows)
 
     def _names(self, field: str) -> list[str]:
-        """Return the values of a field, first as in the settings, then as they come."""
+        """Return the values of a field: in the order of the settings, then of rows."""
         present = dict.fromkeys(row[field] for row in self.rows)
         asked = [name for name in self.settings.get(f"{field}s", ()) if name in present]
         return list(dict.fromkeys([*asked, *present]))
@@ -295,6 +295,6 @@ def _check_metric(metric: str) -> None:
 
 
 def numbers(rows: Sequence[Mapping[str, Any]], metric: str) -> NDArray[np.float64]:
-    """Return a field of each row, NaN where it has no value."""
+    """Return a field of each row, NaN if it has no value."""
     values = (row.get(metric) for row in rows)
     return np.array([np.nan if x is None or x == "" else x for x in values], float)

@@ -87,8 +87,8 @@ def compare(
         Processes, as in scikit-learn. Each works with one thread. Results do not depend
         on it.
     progress : bool, default=True
-        Whether to show what runs and what is left, where standard error is a terminal
-        and ``rich`` is installed.
+        Whether to show a progress bar, if standard error is a terminal and ``rich`` is
+        installed.
 
     Returns
     -------
@@ -148,7 +148,7 @@ def compare(
 
 
 def _facts(data: DataSet) -> dict[str, Any]:
-    """Return what distinguishes a data set from another of the same name."""
+    """Return what tells a data set from another one of the same name."""
     return {
         "rows": len(data),
         "columns": len(data.table.columns),
@@ -182,7 +182,7 @@ def _tasks(
     data: Mapping[str, DataSet],
     rows: Sequence[Mapping[str, Any]],
 ) -> list[FoldTask]:
-    """Return what is left to do, longest tasks first."""
+    """Return the tasks with fits that are not finished, longest first."""
     finished = {tuple(row[field] for field in KEY) for row in rows}
     sizes = {name: d.table.size * len(d.classes) for name, d in data.items()}
     tasks = []
@@ -193,34 +193,34 @@ def _tasks(
         if left:
             cost = float(sizes[whole.dataset] * len(left))
             tasks.append(replace(whole, methods=left, cost=cost))
-    # Tasks of one data set stay together: a worker keeps the one it is at.
+    # Tasks of one data set stay together: a worker caches the last one.
     tasks.sort(key=lambda task: -sizes[task.dataset])
     return tasks
 
 
 class Progress:
-    """How far a run is: fits that are done, that failed, and those that run.
+    """Counts of fits that are done and failed, and the tasks that run.
 
     Tasks come in the order in which they start; `n_jobs` run at once.
     """
 
     def __init__(self, tasks: Sequence[FoldTask], n_jobs: int) -> None:
-        # Workers take tasks in order: the first that are not done are those that run. A
-        # task that is run fit by fit is gone with the first of them.
+        # Workers take tasks in order, so that the first open ones are running. A task
+        # that is run fit by fit is removed with the first of them.
         self._open = {task.key(""): task for task in tasks}
         self._n_jobs = n_jobs
         self._fits = sum(len(task.methods) for task in tasks)
         self._fits_done = self._failed = 0
 
     def done(self, task: FoldTask, rows: Sequence[dict[str, Any]]) -> str:
-        """Count a task as done, and report how far the run is."""
+        """Count a task as done, and return the new text."""
         self._open.pop(task.key(""), None)
         self._fits_done += len(rows)
         self._failed += sum(row["status"] != "ok" for row in rows)
         return self.text()
 
     def text(self) -> str:
-        """Report how far the run is."""
+        """Return the text of the progress bar."""
         parts = [f"{self._fits_done} of {self._fits} fits"]
         if self._failed:
             parts.append(f"{self._failed} failed")
@@ -231,7 +231,7 @@ class Progress:
 
 
 def resolve_methods(methods: Any) -> dict[str, Any]:
-    """Return unfitted classifiers by name, of what ``compare`` takes as methods.
+    """Return unfitted classifiers by name, given what ``compare`` takes as methods.
 
     Examples
     --------
@@ -245,7 +245,7 @@ def resolve_methods(methods: Any) -> dict[str, Any]:
 def resolve_datasets(
     datasets: Any, folder: str | PathLike[str] | None, target: str | None
 ) -> dict[str, DataSet]:
-    """Read what ``compare`` takes as data sets, each fit to be learned from."""
+    """Return data sets by name, given what ``compare`` takes as data sets."""
     single = isinstance(datasets, (str, PathLike, DataSet)) or _is_triple(datasets)
     entries = expand_names([datasets] if single else datasets, folder)
     pairs = ((data.name, data) for data in (_load(e, folder, target) for e in entries))
@@ -313,7 +313,7 @@ def _pairs(chosen: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _is_named(entry: Any, size: int, other: type | tuple[type, ...]) -> bool:
-    """Whether this is a tuple of a name and further parts, not several names."""
+    """Return whether this is a tuple that begins with a name, not several names."""
     if not (isinstance(entry, tuple) and len(entry) == size):
         return False
     return isinstance(entry[0], str) and not isinstance(entry[1], other)

@@ -1,4 +1,4 @@
-"""The fits of a comparison: some methods on one fold, in processes that may die."""
+"""The fits of a comparison: tasks of several methods on one fold, in processes."""
 
 from __future__ import annotations
 
@@ -52,18 +52,18 @@ class FoldTask:
     cost: float = 1.0
 
     def key(self, method: str) -> tuple[Any, ...]:
-        """Return the fields that name the fit of a method."""
+        """Return the fields that identify the fit of a method."""
         return self.dataset, method, self.protocol, self.repeat, self.fold
 
     @property
     def label(self) -> str:
-        """What to call it while it runs."""
+        """The name that progress shows."""
         return f"{self.dataset} fold {self.fold + 1}"
 
 
 @dataclass(frozen=True)
 class WorkPlan:
-    """What a worker needs to know: data sets may be files, pickled."""
+    """Everything a worker needs; data sets of processes are files, pickled."""
 
     data: Mapping[str, DataSet | Path]
     estimators: Mapping[str, Any]
@@ -73,23 +73,23 @@ class WorkPlan:
 
 
 class Worker:
-    """Fits one task after another, and keeps the data set it is at."""
+    """Runs one task after another, and caches the last data set."""
 
     def __init__(self, plan: WorkPlan) -> None:
         self.plan = plan
         self.journal = None if plan.journal is None else Journal(plan.journal)
-        # Tasks of one data set follow each other: the last of each kind is kept.
+        # Tasks of one data set follow each other: caching the last one suffices.
         self._loaded = lru_cache(1)(self._load)
         self._prepared = lru_cache(1)(self._prepare)
         self._splits = lru_cache(1)(self._split)
 
     def close(self) -> None:
-        """Put the rows on the disk."""
+        """Close the journal."""
         if self.journal is not None:
             self.journal.close()
 
     def run(self, task: FoldTask) -> list[dict[str, Any]]:
-        """Return a row for each method; they are in the journal already."""
+        """Fit each method, and return its rows, which are in the journal by then."""
         rows = []
         with threadpool_limits(limits=1):
             for name in task.methods:
@@ -140,7 +140,7 @@ class Worker:
 
 
 def failed_row(task: FoldTask, message: str) -> dict[str, Any]:
-    """Return the row of a task's first fit, which has failed."""
+    """Return the row of a task's first fit, which failed without one."""
     return _empty_row(task, task.methods[0]) | {"status": "error", "error": message}
 
 
@@ -151,7 +151,7 @@ def _empty_row(task: FoldTask, name: str) -> dict[str, Any]:
 
 
 def _pin(estimator: Any, seed: int) -> None:
-    """Give a classifier one thread, and a seed where it has none, in all its parts."""
+    """Give a classifier and its components one thread, and a seed if they have none."""
     chosen = {}
     for name, value in estimator.get_params(deep=True).items():
         word = name.rpartition("__")[2]
@@ -218,7 +218,7 @@ def _spread(
 
 
 def _facts(estimator: Any) -> dict[str, Any]:
-    """Return what papers tabulate of fitted classifiers, as far as this one has it."""
+    """Return what papers tabulate of fitted classifiers, if this one has it."""
     facts: dict[str, Any] = {}
     alpha = getattr(estimator, "alpha_", None)
     if alpha is not None and np.ndim(alpha) == 0:
@@ -236,13 +236,13 @@ def _facts(estimator: Any) -> dict[str, Any]:
 
 
 def _reset_peak_memory() -> None:
-    """Have Linux forget the largest memory of this process; elsewhere do nothing."""
+    """Reset the peak memory of this process on Linux; do nothing elsewhere."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
 
 def _peak_memory() -> float | None:
-    """Return the largest memory of this process since the reset, in megabytes."""
+    """Return the peak memory of this process since the reset, in megabytes."""
     try:
         status = Path("/proc/self/status").read_text()
     except OSError:
@@ -254,7 +254,7 @@ def _peak_memory() -> float | None:
 # ---------------------------------------------------------------------------- processes
 
 
-# How often a worker looks whether the process that started it is there.
+# How often a worker checks that the process that started it is alive.
 _PARENT_SECONDS = 0.25
 
 Done = Callable[[FoldTask, list[dict[str, Any]]], None]
@@ -265,7 +265,7 @@ def run_tasks(
 ) -> None:
     """Run tasks in order, and call ``done`` with the rows of each.
 
-    A fit that ends its process is a row with that error, and the others go on.
+    A fit that kills its process gets a row with that error, and the others go on.
     """
     if n_workers > 1:
         _run_in_processes(plan, tasks, n_workers, done)
@@ -283,8 +283,8 @@ def _run_in_processes(
         left = list(tasks)
         while left:
             left = _until_broken(plan, left, n_workers, done)
-            # A worker died: pending tasks are run again, one fit after the other, to
-            # find out which fit it was. The rest goes on as before.
+            # A worker died: pending tasks are run again, one fit at a time, to find
+            # the fit that killed it. The others continue as before.
             suspects, left = left[: n_workers + 1], left[n_workers + 1 :]
             _run_one_by_one(plan, suspects, done)
 
@@ -298,8 +298,8 @@ def _until_broken(
     start = (plan, os.getpid())
     pool = ProcessPoolExecutor(n_workers, initializer=_start, initargs=start)
     try:
-        # One task more than there are workers: none waits for work, and few tasks are
-        # pending when the run ends early.
+        # One task more than workers: none is idle, and few tasks are pending when the
+        # run ends early.
         pending = {
             pool.submit(_run, task): task for task in islice(waiting, n_workers + 1)
         }
@@ -313,8 +313,8 @@ def _until_broken(
     except BrokenProcessPool:
         pass
     finally:
-        # All end at once, also in the middle of a fit: rows of other fits are written,
-        # and to leave in good order takes a worker a second.
+        # Workers are killed, even in the middle of a fit: rows of other fits are
+        # written, and an orderly exit takes a worker a second.
         _forget_waiting(pool)
         with warnings.catch_warnings():
             # Without `psutil` and `pgrep` workers' own children are not looked for.
@@ -324,7 +324,7 @@ def _until_broken(
 
 
 def _forget_waiting(pool: ProcessPoolExecutor) -> None:
-    """Take back tasks that the pool's thread has not yet handed to a worker.
+    """Cancel tasks that the pool's thread has not yet sent to a worker.
 
     A shutdown that kills drops the tasks but not their numbers, on which that thread
     then fails with a traceback (loky of joblib 1.4 to 1.6).
@@ -335,9 +335,9 @@ def _forget_waiting(pool: ProcessPoolExecutor) -> None:
 
 
 def _run_one_by_one(plan: WorkPlan, tasks: Sequence[FoldTask], done: Done) -> None:
-    """Run fits in one process; if it dies, that is the error of the fit it was at.
+    """Run fits in one process; if it dies, its current fit failed.
 
-    Fits that the journal has by now are not run again.
+    Fits that are in the journal by now are not run again.
     """
     rows = [] if plan.journal is None else read_journal(plan.journal)[1]
     fits = {tuple(row[field] for field in KEY): row for row in rows}
@@ -362,7 +362,7 @@ def _run_one_by_one(plan: WorkPlan, tasks: Sequence[FoldTask], done: Done) -> No
 
 
 def _pickled(plan: WorkPlan, folder: Path) -> WorkPlan:
-    """Write data sets to files, which workers read when they come to them."""
+    """Write data sets to files, which workers read when they need them."""
     paths: dict[str, DataSet | Path] = {}
     for i, (name, entry) in enumerate(plan.data.items()):
         path = folder / f"{i}.pickle"
@@ -384,7 +384,7 @@ def _start(plan: WorkPlan, parent: int) -> None:
 
 
 def _leave_with_parent(parent: int, plan: WorkPlan) -> None:
-    """End this process when the one that started it was killed."""
+    """End this process when the one that started it is gone."""
     while os.getppid() == parent:
         time.sleep(_PARENT_SECONDS)
     for path in plan.data.values():

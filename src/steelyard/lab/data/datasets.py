@@ -42,7 +42,7 @@ def cache_folder() -> Path:
 
 
 def find_folder(path: Folder = None) -> Path | None:
-    """Find the folder of data sets, None where there is none.
+    """Find the folder of data sets, None if there is none.
 
     It is the one named, else that of ``STEELYARD_DATA``, else that of fetched sets.
     """
@@ -56,7 +56,7 @@ def find_folder(path: Folder = None) -> Path | None:
 
 
 def data_folder(path: Folder = None) -> Path:
-    """Find the folder of data sets as `find_folder`; an error where there is none."""
+    """Find the folder of data sets as `find_folder`, or raise an error."""
     folder = find_folder(path)
     if folder is None:
         advice = "name one, set the environment variable STEELYARD_DATA, or run "
@@ -66,12 +66,12 @@ def data_folder(path: Folder = None) -> Path:
 
 
 def source_of(name: str, folder: Folder = None) -> str:
-    """Say where a data set, or that of a task, is: folder, scikit-learn or missing."""
+    """Return the source of a data set or task: folder, scikit-learn or missing."""
     if name.startswith("task:"):
         files = [task.file for task in (*TASKS, *MULTICLASS) if name[5:] == task.name]
         return source_of(files[0], folder) if files else "missing"
-    where = find_folder(folder)
-    if where is not None and name in _files(where):
+    path = find_folder(folder)
+    if path is not None and name in _files(path):
         return "folder"
     return "scikit-learn" if name in (*BUNDLED, _WDBC) else "missing"
 
@@ -83,7 +83,7 @@ def has_dataset(name: str, folder: Folder = None) -> bool:
 
 @cache
 def catalogue() -> tuple[Mapping[str, str], ...]:
-    """Return what is known of the papers' data sets: counts, groups, sources."""
+    """Return the catalogue of the papers' data sets: counts, groups, sources."""
     file = resources.files("steelyard.lab.data").joinpath("catalogue.csv")
     return tuple(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
 
@@ -311,19 +311,18 @@ TASKS, MULTICLASS = (
 
 
 def select_task(
-    task: Task, X: pandas.DataFrame, y: NDArray[Any], seed: int = 1
+    task: Task, X: pandas.DataFrame, y: NDArray[Any]
 ) -> tuple[pandas.DataFrame, NDArray[Any]]:
     """Select the rows and columns of a task from the table and labels of its file.
 
     Numeric attributes get mean 0 and variance 1; labels of a binary task are 0 and 1.
-    The seed is that of the rows that are drawn, where some are.
     """
     X = X[list(X if task.columns is None else task.columns)]
     X = X.drop(columns=list(task.without))
     X = X.assign(**{name: X[name].astype(str).astype(float) for name in task.numbers})
-    _, places, counts = np.unique(y, return_inverse=True, return_counts=True)
-    is_used = counts[places] >= task.small_classes
-    rng = np.random.default_rng(seed)
+    _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    is_used = counts[codes] >= task.small_classes
+    rng = np.random.default_rng(1)
     for label, number in task.drawn.items():
         rows = np.flatnonzero(y == label)
         is_used[rows] = False
@@ -333,7 +332,7 @@ def select_task(
 
 
 def one_against_rest(y: NDArray[Any], label: str) -> NDArray[Any]:
-    """Return 1 where a label (n,) is this one, and 0 elsewhere."""
+    """Return 1 for rows with a label and 0 for others."""
     chosen = y == label
     if not chosen.any():
         raise ValueError(f"No row has the label {label!r}.")

@@ -2,14 +2,13 @@
 
 From rows to a report, a module for each step:
 
-- ``summaries`` says how each field of the rows is shown, and gathers one measure under
-  one protocol, with averages, ranks and tests.
-- ``layouts`` has tables of what was measured and tested, of cells that know nothing of
-  their format.
-- Here these are written as Markdown, LaTeX and CSV, and on the terminal; as HTML by
-  ``results_page``, with the files in ``assets``.
-- ``rank_diagram`` places the parts of a critical difference diagram, which the page
-  shows as SVG and `steelyard.lab.displays` draws.
+- ``summaries`` has the measures, and summarizes one of them under one protocol by
+  averages, ranks and tests.
+- ``layouts`` makes tables of that, whose cells do not depend on the format.
+- ``writers`` writes these as Markdown, LaTeX and CSV, and on the terminal;
+  ``results_page`` as HTML, with the files in ``assets``.
+- ``rank_diagram`` lays out a critical difference diagram, which the page shows as SVG
+  and `steelyard.lab.displays` draws.
 """
 
 from typing import TYPE_CHECKING

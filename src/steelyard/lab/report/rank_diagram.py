@@ -1,4 +1,4 @@
-"""Critical difference diagrams: where their parts go, and the parts as SVG."""
+"""Critical difference diagrams: their layout, and drawing as SVG."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Stroke(NamedTuple):
 class Label(NamedTuple):
     """A text, of which the ``start``, ``middle`` or ``end`` is at a point.
 
-    Where it is about a method, it has the full name.
+    Labels of methods have the full name as well.
     """
 
     x: float
@@ -44,10 +44,10 @@ class Label(NamedTuple):
 class RankLayout:
     """A critical difference diagram, in ranks across and in lines up from the axis.
 
-    Methods whose average ranks are that far apart differ. ``names`` and ``ranks`` go by
-    rank, the first ``n_left`` to the left; ``lines`` has the line of each label, the
-    first for the outermost ranks. ``groups`` are bars of methods that do not differ:
-    from, to, and the line among bars.
+    Methods differ if their average ranks do by the critical difference. ``names`` and
+    ``ranks`` are sorted by rank, the first ``n_left`` to the left; ``lines`` has the
+    line of each label, the first for the outermost ranks. ``groups`` are bars of
+    methods that do not differ: from, to, and the line among bars.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class RankLayout:
         gap = max(0.02 * (k - 1), 0.02)
         for first, last in groups_of_equals(self.ranks, critical_difference):
             start, end = float(self.ranks[first]), float(self.ranks[last])
-            # Bars share a line where they leave a gap.
+            # Bars share a line if they leave a gap.
             line = next((i for i, x in enumerate(ends) if x + gap < start), len(ends))
             ends[line : line + 1] = [end]
             self.groups.append((start, end, line))
@@ -76,7 +76,7 @@ class RankLayout:
         self.margin = 0.03 * (self.high - 1)
         self.depth = _BAR_HEIGHT * self.n_bars + 1.0 + max(self.lines)
         self._ticks = range(1, self.high + 1, max(1, round((self.high - 1) / 10)))
-        # Where the critical difference ends that begins at 1, within the axis.
+        # The end of the critical difference, which begins at 1, within the axis.
         self._span_end = min(1 + self.critical_difference, self.high)
 
     def strokes(self) -> Iterator[Stroke]:
@@ -117,10 +117,10 @@ class RankLayout:
 
 
 def groups_of_equals(ranks: Floats, difference: float) -> list[tuple[int, int]]:
-    """Find the longest runs of sorted ranks that lie within a difference.
+    """Find the longest runs of sorted ranks that differ by less than a difference.
 
     Runs have a first and a last position, two or more ranks, and none is within
-    another. Ranks as far apart as the difference are not in one run.
+    another.
 
     Examples
     --------

@@ -63,12 +63,12 @@ class Measure:
 
     @property
     def sign(self) -> float:
-        """What makes larger values the better ones."""
+        """The factor by which larger values become better ones."""
         return 1.0 if self.larger_is_better else -1.0
 
     @property
     def direction(self) -> str:
-        """Return in words which values are good."""
+        """Return in words which values are better."""
         return "larger is better" if self.larger_is_better else "smaller is better"
 
 
@@ -113,7 +113,7 @@ class MeasureSummary:
     datasets: list[str]
     methods: list[str]
     folds: Floats
-    """Shape (data sets, methods, folds), NaN where there is no value."""
+    """Shape (data sets, methods, folds), NaN if there is no value."""
 
     ratio: Floats
     """Rows tested by rows trained on, shape (data sets,)."""
@@ -147,7 +147,7 @@ class MeasureSummary:
 
     @cached_property
     def whole_means(self) -> Floats:
-        """Averages where all folds are there, NaN elsewhere."""
+        """Averages over all folds, NaN if some are missing."""
         return np.where(self.partial, np.nan, self.means)
 
     @cached_property
@@ -162,7 +162,7 @@ class MeasureSummary:
 
     @cached_property
     def gains(self) -> Floats:
-        """The same, of which more is always better."""
+        """`scores` with the sign by which larger is better."""
         return self.measure.sign * self.scores
 
     @cached_property
@@ -242,7 +242,7 @@ class MeasureSummary:
 def summarize(
     results: Results, metric: str = "accuracy", protocol: str | None = None
 ) -> MeasureSummary:
-    """Gather one measure under one protocol; tests are made when asked for.
+    """Summarize one measure under one protocol; tests are computed when needed.
 
     The protocol may be left out if the results contain only one.
     """
@@ -257,7 +257,7 @@ def summaries(
     metrics: Sequence[str] | None = None,
     protocols: Sequence[str] | None = None,
 ) -> list[MeasureSummary]:
-    """Gather several measures in one pass over the rows, protocol by protocol.
+    """Summarize several measures in one pass over the rows, protocol by protocol.
 
     Without names, all measures that have a value, under all protocols.
     """
@@ -278,7 +278,7 @@ def summaries(
         failed = np.zeros((len(datasets), len(methods)), dtype=np.int64)
         np.add.at(failed, cells[:2], [row.get("status", "ok") != "ok" for row in rows])
         for measure in (MEASURES[name] for name in wanted):
-            # Of two rows for one fit the later counts.
+            # Of two rows of one fit the last one counts.
             folds = np.full((len(datasets), len(methods), len(slots)), np.nan)
             folds[cells] = numbers(rows, measure.name)
             if metrics is None and not np.isfinite(folds).any():
@@ -291,9 +291,9 @@ def summaries(
 def reliability(
     results: Results, protocol: str, n_bins: int = 15
 ) -> dict[str, list[list[float]]]:
-    """Pool the bins that rows of a protocol carry, for each method that has any.
+    """Pool the bins of confidence of a protocol's rows, for each method that has any.
 
-    A row carries bins as ``row["extra"]["reliability"]``, as `reliability_bins` returns
+    A row has bins in ``row["extra"]["reliability"]``, as `reliability_bins` returns
     them. The pooled ones have about equal weight.
     """
     gathered: dict[str, list[Sequence[float]]] = {}

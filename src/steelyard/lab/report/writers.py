@@ -61,7 +61,7 @@ def results_to_markdown(
     -------
     str
         Averages, figures by data set, Friedman's test, wins/ties/losses, Wilcoxon's
-        tests, and, where there are any, the worth of the leak and failed fits.
+        tests, and, if there are any, the worth of the leak and failed fits.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def print_results(
     file: IO[str] | None = None,
     width: int | None = None,
 ) -> None:
-    """Show a comparison in the terminal, in colour where ``rich`` is installed.
+    """Show a comparison in the terminal, in colour if ``rich`` is installed.
 
     Parameters
     ----------
@@ -162,8 +162,8 @@ def print_results(
     file : text file, default=None
         Where to write; standard output if None.
     width : int, default=None
-        Characters of a line; those of the terminal if None. Tables with a column for
-        each method are left out where they are wider.
+        Characters of a line; those of the terminal if None. Wider tables with a column
+        for each method are left out.
     """
     stream = sys.stdout if file is None else file
     width = width or shutil.get_terminal_size((100, 24)).columns
