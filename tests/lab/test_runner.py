@@ -4,6 +4,7 @@ import errno
 import io
 import os
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -29,7 +30,7 @@ from steelyard.lab.journal import JournalError
 from steelyard.lab.protocols import PROTOCOLS, discretize_whole
 from steelyard.lab.results import COLUMNS, Results
 from steelyard.lab.runner import Progress, compare, resolve_methods
-from steelyard.lab.worker import FoldTask
+from steelyard.lab.worker import Fit
 
 TIMES = ("fit_seconds", "predict_seconds", "peak_memory_mb")
 
@@ -129,10 +130,25 @@ class Brittle(Failing):
         return self
 
 
+class Late(Brittle):
+    """Ends the process at 30 rows, when the brittle ones have long been fitted."""
+
+    def fit(self, X, y):
+        if len(X) == 30:
+            while len(list(Path(self.folder).iterdir())) < 2:
+                time.sleep(0.01)
+            time.sleep(0.5)
+            os._exit(1)
+        self.classes_ = np.unique(y)
+        return self
+
+
 @pytest.mark.slow
 def test_a_fit_that_is_in_the_journal_is_not_run_again_when_a_worker_dies(tmp_path):
     # 61 rows in two folds: 30 training rows, then 31.
-    methods = [("once", Brittle(tmp_path)), ("deadly", Failing(30, deadly=True))]
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    methods = [("once", Brittle(marks)), ("deadly", Late(marks))]
     path = tmp_path / "r.jsonl"
     results = compare(methods, mixed(61), folds=2, n_jobs=2, journal=path)
     assert [row["method"] for row in results.failures] == ["deadly"]
@@ -445,13 +461,19 @@ def test_results_refuse_unknown_names_and_say_what_there_is(tmp_path):
 
 
 def test_progress_says_what_runs_and_what_is_left():
-    tasks = [FoldTask("honest", name, 0, 0, ("NB", "RNB"), 10.0) for name in "abc"]
-    shown = Progress(tasks, 2)
-    assert shown.text() == "0 of 6 fits · running a fold 1, b fold 1"
-    text = shown.done(tasks[1], [{"status": "ok"}, {"status": "error"}])
-    assert text == "2 of 6 fits · 1 failed · running a fold 1, c fold 1"
-    shown.done(tasks[0], [{"status": "ok"}] * 2)
-    assert shown.done(tasks[2], [{"status": "ok"}] * 2) == "6 of 6 fits · 1 failed"
+    fits = [
+        Fit("a", name, "honest", 0, k)
+        for k in range(2)
+        for name in ("NB", "RNB", "TAN")
+    ]
+    shown = Progress(fits, 2)
+    assert shown.text() == "0 of 6 fits · running a fold 1"
+    shown.done(fits[1], {"status": "ok"})
+    text = shown.done(fits[0], {"status": "error"})
+    assert text == "2 of 6 fits · 1 failed · running a fold 1, a fold 2"
+    for fit in fits[2:]:
+        text = shown.done(fit, {"status": "ok"})
+    assert text == "6 of 6 fits · 1 failed"
 
 
 class Terminal(io.StringIO):

@@ -95,6 +95,9 @@ class Runs:
         self._driver.stdin.write(f"{self.journal}\n")
         self._driver.stdin.flush()
         self.process = int(self._answer())
+        # A signal to the group must not come before there is one.
+        while os.getpgid(self.process) != self.process:
+            time.sleep(0.001)
 
     def end(self):
         """Return the exit status of the run, below zero for a signal."""

@@ -2,8 +2,8 @@
 
 - ``runner`` has `compare`, which makes classifiers and tables of its arguments, with
   the ``baselines`` of others; ``protocols`` says how data are prepared.
-- ``worker`` has tasks, some fits to one fold, which run side by side; ``journal`` keeps
-  a row for each fit in a file that a later run resumes.
+- ``worker`` runs the fits, in several processes; ``journal`` keeps a row for each fit
+  in a file that a later run resumes.
 - ``results`` is what comes out. ``statistics`` tests it, ``report`` writes it and
   ``displays`` draws it. ``data`` has data sets by name.
 

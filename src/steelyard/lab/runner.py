@@ -7,10 +7,10 @@ import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from contextlib import nullcontext
 from importlib.metadata import version
 from importlib.util import find_spec
-from itertools import product
+from itertools import islice, product
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -26,10 +26,10 @@ from steelyard.exceptions import ParameterError, TableError
 from steelyard.io.dataset import DataSet
 from steelyard.lab.baselines import BASELINES, baseline
 from steelyard.lab.data.datasets import expand_names, load_dataset
-from steelyard.lab.journal import Journal, open_journal, read_journal
+from steelyard.lab.journal import Journal, open_journal
 from steelyard.lab.protocols import find_protocol
 from steelyard.lab.results import KEY, Results
-from steelyard.lab.worker import FoldTask, WorkPlan, run_tasks
+from steelyard.lab.worker import Fit, WorkPlan, run_fits
 
 _LIBRARIES = ("steelyard", "numpy", "scipy", "scikit-learn", "numba", "pandas")
 
@@ -127,23 +127,24 @@ def compare(
     rows = [] if path is None else open_journal(path, settings, versions)
     if retry_errors:
         rows = [row for row in rows if row["status"] == "ok"]
-    tasks = _tasks(settings, data, rows)
-    n_workers = min(int(effective_n_jobs(n_jobs)), len(tasks))
-    shown, cost = Progress(tasks, n_workers), sum(task.cost for task in tasks)
-    is_shown = progress and bool(tasks) and sys.stderr.isatty()
+    fits = _unfinished(settings, data, rows)
+    n_workers = min(int(effective_n_jobs(n_jobs)), len(fits))
+    shown, cost = Progress(fits, n_workers), sum(fit.cost for fit in fits)
+    is_shown = progress and bool(fits) and sys.stderr.isatty()
     is_shown = is_shown and find_spec("rich") is not None
-    with show_progress("Comparing", cost, is_shown, stays=False) as advance:
+    with (
+        nullcontext() if path is None else Journal(path) as file,
+        show_progress("Comparing", cost, is_shown, stays=False) as advance,
+    ):
         advance(shown.text(), 0)
 
-        def done(task: FoldTask, new: list[dict[str, Any]]) -> None:
-            rows.extend(new)
-            advance(shown.done(task, new), task.cost)
+        def done(fit: Fit, row: dict[str, Any]) -> None:
+            if file is not None:
+                file.append(row)
+            rows.append(row)
+            advance(shown.done(fit, row), fit.cost)
 
-        run_tasks(WorkPlan(data, estimators, folds, seed, path), tasks, n_workers, done)
-    if path is not None:
-        # Workers left without seeing to it that their rows are on the disk.
-        Journal(path).close()
-        rows = read_journal(path)[1]
+        run_fits(WorkPlan(data, estimators, folds, seed), fits, n_workers, done)
     return Results(rows, settings)
 
 
@@ -177,54 +178,51 @@ def _check_count(name: str, value: Any, least: int) -> None:
         )
 
 
-def _tasks(
+def _unfinished(
     settings: Mapping[str, Any],
     data: Mapping[str, DataSet],
     rows: Sequence[Mapping[str, Any]],
-) -> list[FoldTask]:
-    """Return the tasks with fits that are not finished, longest first."""
+) -> list[Fit]:
+    """Return the fits that have no row, those to large data sets first."""
     finished = {tuple(row[field] for field in KEY) for row in rows}
-    sizes = {name: d.table.size * len(d.classes) for name, d in data.items()}
-    tasks = []
+    sizes = {name: float(d.table.size * len(d.classes)) for name, d in data.items()}
+    # Fits to one data set stay together: a worker caches the last one.
+    names = sorted(settings["datasets"], key=lambda name: -sizes[name])
     repeats, folds = range(settings["repeats"]), range(settings["folds"])
-    for place in product(settings["protocols"], settings["datasets"], repeats, folds):
-        whole = FoldTask(*place, tuple(settings["methods"]))
-        left = tuple(name for name in whole.methods if whole.key(name) not in finished)
-        if left:
-            cost = float(sizes[whole.dataset] * len(left))
-            tasks.append(replace(whole, methods=left, cost=cost))
-    # Tasks of one data set stay together: a worker caches the last one.
-    tasks.sort(key=lambda task: -sizes[task.dataset])
-    return tasks
+    fits = [
+        Fit(name, method, protocol, repeat, fold, sizes[name])
+        for name in names
+        for protocol in settings["protocols"]
+        for repeat, fold, method in product(repeats, folds, settings["methods"])
+    ]
+    return [fit for fit in fits if fit.key not in finished]
 
 
 class Progress:
-    """Counts of fits that are done and failed, and the tasks that run.
+    """Counts of fits that are done and failed, and the folds that run.
 
-    Tasks come in the order in which they start; `n_jobs` run at once.
+    Fits come in the order in which they start; `n_jobs` run at once.
     """
 
-    def __init__(self, tasks: Sequence[FoldTask], n_jobs: int) -> None:
-        # Workers take tasks in order, so that the first open ones are running. A task
-        # that is run fit by fit is removed with the first of them.
-        self._open = {task.key(""): task for task in tasks}
+    def __init__(self, fits: Sequence[Fit], n_jobs: int) -> None:
+        # Workers take fits in order, so that the first open ones are running.
+        self._open = {fit.key: fit for fit in fits}
         self._n_jobs = n_jobs
-        self._fits = sum(len(task.methods) for task in tasks)
-        self._fits_done = self._failed = 0
+        self._failed = 0
+        self._n_fits = len(fits)
 
-    def done(self, task: FoldTask, rows: Sequence[dict[str, Any]]) -> str:
-        """Count a task as done, and return the new text."""
-        self._open.pop(task.key(""), None)
-        self._fits_done += len(rows)
-        self._failed += sum(row["status"] != "ok" for row in rows)
+    def done(self, fit: Fit, row: Mapping[str, Any]) -> str:
+        """Count a fit as done, and return the new text."""
+        del self._open[fit.key]
+        self._failed += row["status"] != "ok"
         return self.text()
 
     def text(self) -> str:
         """Return the text of the progress bar."""
-        parts = [f"{self._fits_done} of {self._fits} fits"]
+        parts = [f"{self._n_fits - len(self._open)} of {self._n_fits} fits"]
         if self._failed:
             parts.append(f"{self._failed} failed")
-        running = [task.label for task in self._open.values()][: self._n_jobs]
+        running = {fit.label: None for fit in islice(self._open.values(), self._n_jobs)}
         if running:
             parts.append(f"running {', '.join(running)}")
         return " · ".join(parts)

@@ -1,4 +1,4 @@
-"""The fits of a comparison: tasks of several methods on one fold, in processes."""
+"""The fits of a comparison: one after another, or in several processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
@@ -31,7 +31,6 @@ from steelyard._common.text import as_plain
 from steelyard.evaluation.evaluate import split_rows
 from steelyard.evaluation.metrics import reliability_bins, score_predictions
 from steelyard.io.dataset import DataSet
-from steelyard.lab.journal import Journal, read_journal
 from steelyard.lab.protocols import PROTOCOLS, Prepared
 from steelyard.lab.results import COLUMNS, KEY
 
@@ -41,24 +40,31 @@ _MAX_ERROR_LENGTH = 500
 
 
 @dataclass(frozen=True)
-class FoldTask:
-    """Some methods, on one fold of one data set."""
+class Fit:
+    """One method on one fold of one data set; the cost is relative to other fits."""
 
-    protocol: str
     dataset: str
+    method: str
+    protocol: str
     repeat: int
     fold: int
-    methods: tuple[str, ...]
     cost: float = 1.0
 
-    def key(self, method: str) -> tuple[Any, ...]:
-        """Return the fields that identify the fit of a method."""
-        return self.dataset, method, self.protocol, self.repeat, self.fold
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The fields that identify the fit, in the order of ``KEY``."""
+        return tuple(getattr(self, name) for name in KEY)
 
     @property
     def label(self) -> str:
         """The name that progress shows."""
         return f"{self.dataset} fold {self.fold + 1}"
+
+    def row(self, **fields: Any) -> dict[str, Any]:
+        """Return a row of this fit, with values of some fields."""
+        row: dict[str, Any] = dict.fromkeys(COLUMNS)
+        row |= zip(KEY, self.key, strict=True)
+        return row | {"status": "ok", "warnings": 0, "extra": {}} | fields
 
 
 @dataclass(frozen=True)
@@ -69,50 +75,33 @@ class WorkPlan:
     estimators: Mapping[str, Any]
     folds: int
     seed: int
-    journal: Path | None
 
 
 class Worker:
-    """Runs one task after another, and caches the last data set."""
+    """Runs one fit after another, and caches the last data set."""
 
     def __init__(self, plan: WorkPlan) -> None:
         self.plan = plan
-        self.journal = None if plan.journal is None else Journal(plan.journal)
-        # Tasks of one data set follow each other: caching the last one suffices.
+        # Fits to one data set follow each other: caching the last one suffices.
         self._loaded = lru_cache(1)(self._load)
         self._prepared = lru_cache(1)(self._prepare)
         self._splits = lru_cache(1)(self._split)
 
-    def close(self) -> None:
-        """Close the journal."""
-        if self.journal is not None:
-            self.journal.close()
-
-    def run(self, task: FoldTask) -> list[dict[str, Any]]:
-        """Fit each method, and return its rows, which are in the journal by then."""
-        rows = []
-        with threadpool_limits(limits=1):
-            for name in task.methods:
-                row = as_plain(self._fit(task, name))
-                if self.journal is not None:
-                    self.journal.append(row)
-                rows.append(row)
-        return rows
-
-    def _fit(self, task: FoldTask, name: str) -> dict[str, Any]:
-        _, classes, codes = self._loaded(task.dataset)
-        train, test = self._splits(task.dataset, task.repeat)[task.fold]
-        row = _empty_row(task, name)
-        row |= {"n_train": len(train), "n_test": len(test), "n_classes": len(classes)}
+    def run(self, fit: Fit) -> dict[str, Any]:
+        """Fit, measure, and return the row."""
+        _, classes, codes = self._loaded(fit.dataset)
+        train, test = self._splits(fit.dataset, fit.repeat)[fit.fold]
         true = codes[test]
         seen = np.bincount(codes[train], minlength=len(classes)) > 0
+        row = fit.row(n_train=len(train), n_test=len(test), n_classes=len(classes))
         row["n_unseen_class"] = int((~seen[true]).sum())
-        with warnings.catch_warnings(record=True) as caught:
+        with threadpool_limits(limits=1), warnings.catch_warnings(record=True) as shown:
             warnings.simplefilter("always")
             try:
-                prepared = self._prepared(task.dataset, task.protocol)
-                protocol = PROTOCOLS[task.protocol]
-                estimator = protocol.adapt(self.plan.estimators[name], len(classes))
+                prepared = self._prepared(fit.dataset, fit.protocol)
+                protocol = PROTOCOLS[fit.protocol]
+                estimator = self.plan.estimators[fit.method]
+                estimator = protocol.adapt(estimator, len(classes))
                 _pin(estimator, self.plan.seed)
                 table = prepared.table_for(estimator)
                 parts = table.iloc[train], prepared.target[train], table.iloc[test]
@@ -120,8 +109,8 @@ class Worker:
             except Exception as error:
                 text = " ".join(f"{type(error).__name__}: {error}".split())
                 row |= {"status": "error", "error": text[:_MAX_ERROR_LENGTH]}
-        row["warnings"] = len(caught)
-        return row
+        row["warnings"] = len(shown)
+        return dict(as_plain(row))
 
     def _load(self, name: str) -> tuple[DataSet, NDArray[Any], NDArray[np.intp]]:
         """Return a data set, its classes, and the class of each row as a position."""
@@ -137,17 +126,6 @@ class Worker:
     def _split(self, name: str, repeat: int) -> list[tuple[Any, Any]]:
         target = self._loaded(name)[0].target
         return split_rows(target, self.plan.folds, self.plan.seed + repeat)
-
-
-def failed_row(task: FoldTask, message: str) -> dict[str, Any]:
-    """Return the row of a task's first fit, which failed without one."""
-    return _empty_row(task, task.methods[0]) | {"status": "error", "error": message}
-
-
-def _empty_row(task: FoldTask, name: str) -> dict[str, Any]:
-    row: dict[str, Any] = dict.fromkeys(COLUMNS)
-    row |= zip(KEY, task.key(name), strict=True)
-    return row | {"status": "ok", "warnings": 0, "extra": {}}
 
 
 def _pin(estimator: Any, seed: int) -> None:
@@ -257,64 +235,69 @@ def _peak_memory() -> float | None:
 # How often a worker checks that the process that started it is alive.
 _PARENT_SECONDS = 0.25
 
-Done = Callable[[FoldTask, list[dict[str, Any]]], None]
+Done = Callable[[Fit, dict[str, Any]], None]
 
 
-def run_tasks(
-    plan: WorkPlan, tasks: Sequence[FoldTask], n_workers: int, done: Done
-) -> None:
-    """Run tasks in order, and call ``done`` with the rows of each.
+def run_fits(plan: WorkPlan, fits: Sequence[Fit], n_workers: int, done: Done) -> None:
+    """Run fits in order, and call ``done`` with the row of each.
 
     A fit that kills its process gets a row with that error, and the others go on.
     """
     if n_workers > 1:
-        _run_in_processes(plan, tasks, n_workers, done)
+        _run_in_processes(plan, fits, n_workers, done)
         return
-    with closing(Worker(plan)) as worker:
-        for task in tasks:
-            done(task, worker.run(task))
+    worker = Worker(plan)
+    for fit in fits:
+        done(fit, worker.run(fit))
 
 
 def _run_in_processes(
-    plan: WorkPlan, tasks: Sequence[FoldTask], n_workers: int, done: Done
+    plan: WorkPlan, fits: Sequence[Fit], n_workers: int, done: Done
 ) -> None:
     with WorkFolder() as folder:
         plan = _pickled(plan, folder.path)
-        left = list(tasks)
+        left = list(fits)
         while left:
             left = _until_broken(plan, left, n_workers, done)
-            # A worker died: pending tasks are run again, one fit at a time, to find
-            # the fit that killed it. The others continue as before.
+            # A worker died: pending fits are run again, one at a time, to find the one
+            # that killed it. The others continue as before.
             suspects, left = left[: n_workers + 1], left[n_workers + 1 :]
-            _run_one_by_one(plan, suspects, done)
+            while suspects:
+                suspects = _until_broken(plan, suspects, 1, done)
+                for deadly in suspects[:1]:
+                    problem = "The process died, perhaps for lack of memory."
+                    done(deadly, deadly.row(status="error", error=problem))
+                suspects = suspects[1:]
 
 
 def _until_broken(
-    plan: WorkPlan, tasks: Sequence[FoldTask], n_workers: int, done: Done
-) -> list[FoldTask]:
-    """Run tasks in order until all are done or a worker dies; return what is left."""
-    left = list(tasks)
-    waiting = iter(tasks)
+    plan: WorkPlan, fits: Sequence[Fit], n_workers: int, done: Done
+) -> list[Fit]:
+    """Run fits in order until all are done or a worker dies; return what is left."""
+    left = list(fits)
+    waiting = iter(fits)
     start = (plan, os.getpid())
     pool = ProcessPoolExecutor(n_workers, initializer=_start, initargs=start)
     try:
-        # One task more than workers: none is idle, and few tasks are pending when the
+        # One fit more than workers: none is idle, and few fits are pending when the
         # run ends early.
         pending = {
-            pool.submit(_run, task): task for task in islice(waiting, n_workers + 1)
+            pool.submit(_run, fit): fit for fit in islice(waiting, n_workers + 1)
         }
         while pending:
-            for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                task = pending.pop(future)
-                done(task, future.result())
-                left.remove(task)
+            ended = wait(pending, return_when=FIRST_COMPLETED).done
+            # Rows first: fits that ended when a worker died are not run again.
+            for future in sorted(ended, key=lambda f: f.exception() is not None):
+                fit = pending.pop(future)
+                done(fit, future.result())
+                left.remove(fit)
                 for new in islice(waiting, 1):
                     pending[pool.submit(_run, new)] = new
     except BrokenProcessPool:
         pass
     finally:
-        # Workers are killed, even in the middle of a fit: rows of other fits are
-        # written, and an orderly exit takes a worker a second.
+        # Workers are killed, even in the middle of a fit: an orderly exit takes a
+        # second.
         _forget_waiting(pool)
         with warnings.catch_warnings():
             # Without `psutil` and `pgrep` workers' own children are not looked for.
@@ -324,41 +307,14 @@ def _until_broken(
 
 
 def _forget_waiting(pool: ProcessPoolExecutor) -> None:
-    """Cancel tasks that the pool's thread has not yet sent to a worker.
+    """Cancel fits that the pool's thread has not yet sent to a worker.
 
-    A shutdown that kills drops the tasks but not their numbers, on which that thread
+    A shutdown that kills drops the fits but not their numbers, on which that thread
     then fails with a traceback (loky of joblib 1.4 to 1.6).
     """
     with suppress(Empty):
         while True:
             pool._work_ids.get_nowait()
-
-
-def _run_one_by_one(plan: WorkPlan, tasks: Sequence[FoldTask], done: Done) -> None:
-    """Run fits in one process; if it dies, its current fit failed.
-
-    Fits that are in the journal by now are not run again.
-    """
-    rows = [] if plan.journal is None else read_journal(plan.journal)[1]
-    fits = {tuple(row[field] for field in KEY): row for row in rows}
-    left = []
-    for task in tasks:
-        for name in task.methods:
-            fit = replace(task, methods=(name,), cost=task.cost / len(task.methods))
-            row = fits.get(task.key(name))
-            if row is None or row["error"] is not None:
-                left.append(fit)
-            else:
-                done(fit, [row])
-    while left:
-        left = _until_broken(plan, left, 1, done)
-        for deadly in left[:1]:
-            row = failed_row(deadly, "The process died, perhaps for lack of memory.")
-            if plan.journal is not None:
-                with Journal(plan.journal) as file:
-                    file.append(row)
-            done(deadly, [row])
-        left = left[1:]
 
 
 def _pickled(plan: WorkPlan, folder: Path) -> WorkPlan:
@@ -393,6 +349,6 @@ def _leave_with_parent(parent: int, plan: WorkPlan) -> None:
     os._exit(1)
 
 
-def _run(task: FoldTask) -> list[dict[str, Any]]:
+def _run(fit: Fit) -> dict[str, Any]:
     assert _worker is not None
-    return _worker.run(task)
+    return _worker.run(fit)
