@@ -16,7 +16,7 @@ from sklearn.datasets import load_breast_cancer
 
 import steelyard
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 from report_default import DOCS, browser
 
 COLUMNS = [

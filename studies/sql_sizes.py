@@ -17,6 +17,8 @@ from typing import Any
 import duckdb
 import numpy as np
 import pandas as pd
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 from postgres import Server, copy
 
 import steelyard as sy
