@@ -12,7 +12,7 @@ import pytest
 
 import steelyard
 from steelyard.classifiers.registry import DEFAULT
-from steelyard.cli import options
+from steelyard.cli import methods
 from steelyard.cli.completion import SHELLS, script
 from steelyard.cli.run import build_parser, main
 
@@ -387,6 +387,5 @@ def test_what_a_machine_lacks_is_said_in_one_line(error, words, monkeypatch, ref
     def fail(*_):
         raise error
 
-    failing = options.COMMANDS["methods"]._replace(run=fail)
-    monkeypatch.setitem(options.COMMANDS, "methods", failing)
+    monkeypatch.setattr(methods, "run", fail)
     assert words in refused("methods")

@@ -11,8 +11,8 @@ from typing import Any
 from steelyard.cli import options, output
 from steelyard.exceptions import ParameterError
 
-_COMPARE = "cross-validate methods on data sets, all on the same folds"
-_COMPARE_EXAMPLES = """
+ABOUT = "cross-validate methods on data sets, all on the same folds"
+EXAMPLES = """
 steelyard compare iris wine breast_cancer --methods NB,RNB,LogisticRegression
 steelyard compare data.csv --target class --methods NB,SNB --html report.html
 steelyard compare group:rnb33 --data datasets --methods all --journal run.jsonl
@@ -21,7 +21,7 @@ _DESIGN = ("repeats", "journal", "retry_errors")
 _REPORTS = ("html", "markdown", "latex", "csv")
 
 
-def add_compare_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add = parser.add_argument
     about = "files, or names of data sets: those of --data, scikit-learn's, openml:NAME"
@@ -52,8 +52,7 @@ def add_compare_options(parser: argparse.ArgumentParser) -> None:
     options.add_input(parser)
 
 
-@options.command("compare", _COMPARE, _COMPARE_EXAMPLES, add_compare_options)
-def run_compare(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> None:
     """Compare methods, write reports, and print what came out."""
     from steelyard.classifiers.registry import DEFAULT
     from steelyard.lab.report.summaries import check_metric

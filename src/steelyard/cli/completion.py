@@ -6,29 +6,25 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from steelyard.cli import options
+from steelyard.cli.run import build_parser
 
 SHELLS = ("bash", "zsh", "fish", "tcsh")
 
-_SHELLS = "print a script that lets a shell complete commands and options"
-_SHELLS_EXAMPLES = """
+ABOUT = "print a script that lets a shell complete commands and options"
+EXAMPLES = """
 steelyard completion bash > ~/.local/share/bash-completion/completions/steelyard
 steelyard completion zsh > ~/.zfunc/_steelyard
 steelyard completion fish > ~/.config/fish/completions/steelyard.fish
 """
 
 
-def add_shell_option(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("shell", choices=SHELLS, help="for which shell")
 
 
-@options.command("completion", _SHELLS, _SHELLS_EXAMPLES, add_shell_option)
-def run_completion(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> None:
     """Print the script."""
-    # The program consists of its commands, of which this is one.
-    from steelyard.cli.run import build_parser
-
     print(script(arguments.shell, build_parser()))
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from steelyard.cli import options, output
 
-_DATASETS = "list the data sets of the papers, and fetch those that are missing"
-_DATASETS_EXAMPLES = """
+ABOUT = "list the data sets of the papers, and fetch those that are missing"
+EXAMPLES = """
 steelyard datasets
 steelyard datasets rnb --fetch
 steelyard datasets iris glass --fetch --data datasets
@@ -21,7 +21,7 @@ _GROUPS = {"rnb": "rnb33", "cwnb": "cwnb60", "exponential": "exp28"}
 """Groups of data sets by the papers of ``steelyard reproduce``."""
 
 
-def add_datasets_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     about = "data sets, groups such as rnb33, or papers: rnb, cwnb, exponential"
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{about} (all)")
@@ -32,8 +32,7 @@ def add_datasets_options(parser: argparse.ArgumentParser) -> None:
     options.add_json(parser)
 
 
-@options.command("datasets", _DATASETS, _DATASETS_EXAMPLES, add_datasets_options)
-def run_datasets(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Print the table of data sets, after fetching those that are missing."""
     from steelyard.lab.data.datasets import cache_folder, source_of
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from steelyard.explain.evidence import Evidence
 
-_DEMO = "compare methods on real data, explain one prediction, write a page"
-_DEMO_EXAMPLES = """
+ABOUT = "compare methods on real data, explain one prediction, write a page"
+EXAMPLES = """
 steelyard demo
 steelyard demo --page wine.html
 steelyard demo --json
@@ -33,15 +33,14 @@ _WINES = ("Barolo", "Grignolino", "Barbera")
 _TITLE = "wine, row 0 of the test part"
 
 
-def add_demo_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     about = "where to write the page (default: in a new temporary folder)"
     parser.add_argument("--page", metavar="FILE", help=about)
     options.add_json(parser)
 
 
-@options.command("demo", _DEMO, _DEMO_EXAMPLES, add_demo_options)
-def run_demo(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> None:
     """Print cross-validated measures, and explain one prediction."""
     output.check_output(arguments.page, force=True)
     # A new folder: in the shared one, other users could place a link.

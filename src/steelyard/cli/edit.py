@@ -11,15 +11,15 @@ from steelyard.cli import options, output
 from steelyard.cli.inputs import check_model_file, rows_and_labels
 from steelyard.exceptions import ParameterError
 
-_EDIT = "change a model by hand, with a record of what, why and when"
-_EDIT_EXAMPLES = """
+ABOUT = "change a model by hand, with a record of what, why and when"
+EXAMPLES = """
 steelyard edit model.json
 steelyard edit model.json edits.json -o edited.json --reason policy
 steelyard edit edited.json --undo -o model.json --force
 """
 
 
-def add_edit_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add = parser.add_argument
     add("model", help=options.MODEL)
@@ -37,8 +37,7 @@ def add_edit_options(parser: argparse.ArgumentParser) -> None:
     add("--undo", action="store_true", help="go back to the model before all edits")
 
 
-@options.command("edit", _EDIT, _EDIT_EXAMPLES, add_edit_options)
-def run_edit(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> None:
     """Write the changed model, or list the edits of one."""
     from steelyard.persistence.files import load
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     Measured = tuple[dict[str, Any], Evaluation]
 
-_EVALUATE = "measure a method by cross-validation, or a model on a test file"
-_EVALUATE_EXAMPLES = """
+ABOUT = "measure a method by cross-validation, or a model on a test file"
+EXAMPLES = """
 steelyard evaluate data.csv --target class --method RNB --folds 10
 steelyard evaluate model.json test.csv --target class
 steelyard evaluate data.csv --target ill --positive yes --cost fp=1,fn=20
@@ -40,7 +40,7 @@ steelyard evaluate data.csv --target class --json
 _FOR_TRAINING = "method set columns drop categorical numeric weights bins".split()
 
 
-def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     about = "a data file for cross-validation; or a model file and a test file"
     parser.add_argument("data", nargs="+", metavar="FILE", help=about)
@@ -58,8 +58,7 @@ def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
     options.add_training(parser)
 
 
-@options.command("evaluate", _EVALUATE, _EVALUATE_EXAMPLES, add_evaluate_options)
-def run_evaluate(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> None:
     """Measure, and print measures, confusion, calibration and thresholds."""
     if len(arguments.data) > 2:
         problem = "evaluate takes one data file, or a model file and a test file."

@@ -57,7 +57,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.add_input(parser)
 
 
-@options.command("explain", ABOUT, EXAMPLES, add_options)
 def run(arguments: argparse.Namespace) -> None:
     """Explain the whole model, or rows of a file."""
     for path in (arguments.html, arguments.picture):

@@ -14,8 +14,8 @@ from steelyard.export.formats import ENDINGS, FORMATS
 from steelyard.export.sql_options import SQLOptions
 
 _NAMES = ", ".join(of.name for of in FORMATS.values())
-_EXPORT = f"write a model for another program: {_NAMES}"
-_EXPORT_EXAMPLES = """
+ABOUT = f"write a model for another program: {_NAMES}"
+EXAMPLES = """
 steelyard export model.json -o score.sql --dialect postgres --table customers --keep id
 steelyard export model.json -o model.onnx --check sample.csv
 steelyard export model.json -o model.js
@@ -24,7 +24,7 @@ steelyard export model.json -o model.js
 _SAMPLE_ROWS = 50_000
 
 
-def add_export_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add = parser.add_argument
     add("model", help=options.MODEL)
@@ -53,8 +53,7 @@ def add_export_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--target", metavar="NAME", help=about)
 
 
-@options.command("export", _EXPORT, _EXPORT_EXAMPLES, add_export_options)
-def run_export(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> None:
     """Write the file; with a sample, compare, and fail if the engine differs."""
     from steelyard._common.files import atomic_write
     from steelyard.export.formats import content_of, format_of

@@ -55,7 +55,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     inputs.add_memory(parser)
 
 
-@options.command("fit", ABOUT, EXAMPLES, add_options)
 def run(arguments: argparse.Namespace) -> None:
     """Fit a model, save it, and print a summary."""
     output.check_output(arguments.output, arguments.force)

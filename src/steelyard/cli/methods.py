@@ -12,8 +12,8 @@ from steelyard.cli import options, output
 if TYPE_CHECKING:
     from steelyard.classifiers.registry import Method
 
-_METHODS = "list every method, or tell all about one"
-_METHODS_EXAMPLES = """
+ABOUT = "list every method, or tell all about one"
+EXAMPLES = """
 steelyard methods
 steelyard methods RNB
 steelyard methods --family filters
@@ -21,7 +21,7 @@ steelyard methods --json | jq -r '.[].acronym'
 """
 
 
-def add_methods_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     about = "formulas, errata, settings as published and BibTeX of this method"
     parser.add_argument("acronym", nargs="?", metavar="ACRONYM", help=about)
@@ -30,8 +30,7 @@ def add_methods_options(parser: argparse.ArgumentParser) -> None:
     options.add_json(parser)
 
 
-@options.command("methods", _METHODS, _METHODS_EXAMPLES, add_methods_options)
-def run_methods(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> None:
     """Print the table of methods, or everything about one."""
     import steelyard
     from steelyard.classifiers.registry import DEFAULT, entry_of

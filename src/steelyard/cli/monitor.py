@@ -13,8 +13,8 @@ from steelyard.exceptions import ParameterError
 if TYPE_CHECKING:
     from steelyard.monitoring import Drift
 
-_MONITOR = "compare new rows with those a model was fitted to, by period"
-_MONITOR_EXAMPLES = """
+ABOUT = "compare new rows with those a model was fitted to, by period"
+EXAMPLES = """
 steelyard monitor model.json new.csv
 steelyard monitor model.json new.csv --by month -o drift.html
 steelyard monitor model.json "2024/*.parquet" --by date --target ill --json
@@ -24,7 +24,7 @@ ALARM = 3
 """Exit status if a threshold is passed."""
 
 
-def add_monitor_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("model", help=options.MODEL)
     parser.add_argument("data", nargs="+", metavar="FILE", help=options.SEVERAL)
@@ -44,8 +44,7 @@ def add_monitor_options(parser: argparse.ArgumentParser) -> None:
     options.add_input(parser)
 
 
-@options.command("monitor", _MONITOR, _MONITOR_EXAMPLES, add_monitor_options)
-def run_monitor(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Compare, print and write; return 3 if a threshold is passed, else 0."""
     output.check_output(arguments.output, arguments.force)
     if arguments.output and not arguments.output.lower().endswith((".html", ".htm")):

@@ -1,4 +1,4 @@
-"""The list of commands, and options that several of them share."""
+"""The parser of arguments, and options that several commands share."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
 
 from steelyard._common.allowed import SHAPES
 from steelyard.io.dialect import MISSING_VALUES
@@ -26,15 +26,6 @@ FOLDS = {"folds": 10, "seed": 1}
 """How rows are split by default."""
 
 
-class Command(NamedTuple):
-    """A command: its help, examples, options, and the function that runs it."""
-
-    about: str
-    examples: str
-    add_options: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], int | None]
-
-
 class Databases:
     """Names of the databases that SQL is written for, loaded when asked for."""
 
@@ -42,18 +33,6 @@ class Databases:
         from steelyard.export.sql_dialect import DIALECTS
 
         return iter(DIALECTS)
-
-
-COMMANDS: dict[str, Command] = {}
-"""All commands by name."""
-
-
-def command(
-    name: str, about: str, examples: str, add_options: Callable[..., None]
-) -> Callable[[Any], Any]:
-    """Register a function as the command of a name."""
-    entry = about, examples, add_options
-    return lambda run: COMMANDS.setdefault(name, Command(*entry, run)).run
 
 
 class Parser(argparse.ArgumentParser):

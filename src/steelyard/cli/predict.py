@@ -64,7 +64,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.add_input(parser)
 
 
-@options.command("predict", ABOUT, EXAMPLES, add_options)
 def run(arguments: argparse.Namespace) -> None:
     """Write predictions, chunk by chunk."""
     if arguments.output == "-":

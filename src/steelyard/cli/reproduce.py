@@ -13,8 +13,8 @@ from steelyard.cli import options, output
 PAPERS = ("rnb", "cwnb", "exponential", "spss")
 """The documents whose tables can be measured: a TOML file each."""
 
-_REPRODUCE = "measure the tables of a paper beside what it published"
-_REPRODUCE_EXAMPLES = """
+ABOUT = "measure the tables of a paper beside what it published"
+EXAMPLES = """
 steelyard reproduce rnb --quick --data datasets
 steelyard reproduce exponential --out results
 steelyard reproduce spss --markdown spss.md
@@ -22,7 +22,7 @@ steelyard reproduce rnb --out results --write docs/reproduction.md
 """
 
 
-def add_reproduce_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add = parser.add_argument
     add("paper", choices=PAPERS, help="whose tables")
@@ -41,8 +41,7 @@ def add_reproduce_options(parser: argparse.ArgumentParser) -> None:
     options.add_json(parser)
 
 
-@options.command("reproduce", _REPRODUCE, _REPRODUCE_EXAMPLES, add_reproduce_options)
-def run_reproduce(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> None:
     """Print the report of a paper, and write it if asked."""
     reproduce = _import_reproduce()
     output.check_output(arguments.markdown, arguments.force)

@@ -16,17 +16,15 @@ from importlib import import_module
 from typing import Any
 
 from steelyard._common import progress
-from steelyard.cli.options import COMMANDS, Command, Parser
+from steelyard.cli.options import Parser
 from steelyard.cli.output import in_options, refuse_own_input, show_notes
 
 __all__ = ["main"]
 
-# In the order in which a newcomer needs them; each is a file of this folder.
+# In the order in which a newcomer needs them. Each is a module of this folder with
+# ABOUT and EXAMPLES for its help, and functions `add_options` and `run`.
 NAMES = "fit predict evaluate explain export scorecard edit monitor methods compare "
 NAMES += "reproduce datasets demo completion"
-
-for _name in NAMES.split():
-    import_module(f"steelyard.cli.{_name}")
 
 _EXAMPLES = """\
 examples:
@@ -105,21 +103,17 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="COMMAND", required=True, title="commands", dest="command"
     )
     for name in NAMES.split():
-        _add_command(commands, name, COMMANDS[name])
+        command: Any = import_module(f"steelyard.cli.{name}")
+        examples = command.EXAMPLES.strip().replace("\n", "\n  ")
+        added = commands.add_parser(
+            name,
+            help=command.ABOUT,
+            description=f"{command.ABOUT[0].upper()}{command.ABOUT[1:]}.",
+            epilog=f"examples:\n  {examples}",
+        )
+        command.add_options(added)
+        added.set_defaults(run=command.run, parser=added)
     return parser
-
-
-def _add_command(commands: Any, name: str, command: Command) -> None:
-    """Add a command, whose help ends with examples."""
-    examples = command.examples.strip().replace("\n", "\n  ")
-    parser = commands.add_parser(
-        name,
-        help=command.about,
-        description=f"{command.about[0].upper()}{command.about[1:]}.",
-        epilog=f"examples:\n  {examples}",
-    )
-    command.add_options(parser)
-    parser.set_defaults(run=command.run, parser=parser)
 
 
 def _say_that_kernels_are_compiled() -> None:

@@ -10,8 +10,8 @@ from steelyard.cli.inputs import load_model, rows_and_labels
 from steelyard.exceptions import ParameterError
 from steelyard.export.formats import ENDINGS
 
-_CARD = "write a model as a card of whole points that people can add up"
-_CARD_EXAMPLES = """
+ABOUT = "write a model as a card of whole points that people can add up"
+EXAMPLES = """
 steelyard scorecard model.json
 steelyard scorecard model.json -o card.html --data train.csv
 steelyard scorecard model.json -o card.sql --dialect postgres --table people --keep id
@@ -20,7 +20,7 @@ steelyard scorecard model.json -o card.sql --dialect postgres --table people --k
 _SETTINGS = "points_to_double base_points base_odds max_bins max_cells interactions"
 
 
-def add_card_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add = parser.add_argument
     add("model", help=options.MODEL)
@@ -45,8 +45,7 @@ def add_card_options(parser: argparse.ArgumentParser) -> None:
     options.add_sql(parser)
 
 
-@options.command("scorecard", _CARD, _CARD_EXAMPLES, add_card_options)
-def run_card(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> None:
     """Write the card, or print it."""
     output.check_output(arguments.output, arguments.force)
     clf = load_model(arguments.model)
