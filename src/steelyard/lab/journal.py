@@ -1,7 +1,7 @@
 """The result file of a comparison: a header, then one line of JSON per fit.
 
-Lines are only appended, each by a single write, so a process that is killed loses at
-most the fit it was at. Several processes may append to the same file at once.
+Lines are only appended, each by a single write, so that a run that is killed loses the
+fits it was at alone. What it left of a line is cut off when the next run begins.
 """
 
 from __future__ import annotations
@@ -19,11 +19,6 @@ from steelyard._common.text import as_plain, counted, shortened
 from steelyard.exceptions import ParameterError, warn_user
 from steelyard.lab.results import COLUMNS, KEY
 
-try:
-    import fcntl
-except ImportError:  # Windows appends whole lines without a lock.
-    fcntl = None  # type: ignore[assignment]
-
 FORMAT = 1
 _MAX_VALUE_LENGTH = 80
 _FIELDS = frozenset(COLUMNS)
@@ -35,21 +30,36 @@ class JournalError(ParameterError):
 
 
 class Journal(AbstractContextManager["Journal"]):
-    """A result file that is open for adding rows."""
+    """A result file that is open for adding rows, by one process."""
 
-    def __init__(self, path: str | os.PathLike[str], flags: int = 0) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         with _explained(self.path):
-            self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | flags, 0o666)
+            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
+            self._file = os.open(self.path, flags, 0o666)
+            self._cut_torn_line()
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return os.fstat(self._file).st_size
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Add one row of what ``json`` can write; not a number becomes null."""
-        self.write(json.dumps(as_plain(row), ensure_ascii=False, allow_nan=False))
+        """Add a line of what ``json`` can write; not a number becomes null.
 
-    def write(self, line: str, *, first: bool = False) -> None:
-        """Add a line by one write; a ``first`` one only to an empty file."""
+        After an error the file is as it was.
+        """
+        text = json.dumps(as_plain(row), ensure_ascii=False, allow_nan=False)
+        line = f"{text}\n".encode()
         with _explained(self.path):
-            _write_line(self._file, f"{line}\n".encode(), first)
+            size = self.size
+            try:
+                if os.write(self._file, line) < len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            except BaseException:
+                with suppress(OSError):
+                    os.ftruncate(self._file, size)
+                raise
 
     def close(self) -> None:
         """Have the system put the rows on the disk, and close the file."""
@@ -62,6 +72,13 @@ class Journal(AbstractContextManager["Journal"]):
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    def _cut_torn_line(self) -> None:
+        """Cut off what follows the last end of line: a write that was interrupted."""
+        data = self.path.read_bytes()
+        # Files of another kind are refused as they are.
+        if data.startswith(b'{"steelyard": "res') and not data.endswith(b"\n"):
+            os.ftruncate(self._file, data.rfind(b"\n") + 1)
+
 
 def open_journal(
     path: str | os.PathLike[str],
@@ -71,8 +88,7 @@ def open_journal(
     """Begin a result file, or resume an earlier one; return the rows that it has.
 
     A file made with other settings is refused, since they determine the results;
-    versions of libraries are for the record. The rest of a line that a killed process
-    left is cut off.
+    versions of libraries are for the record.
     """
     # Compared as they will be read back: tuples become lists.
     settings = json.loads(json.dumps(settings))
@@ -82,8 +98,9 @@ def open_journal(
         "settings": settings,
         "versions": dict(versions or {}),
     }
-    with Journal(path, os.O_CREAT) as file:
-        file.write(json.dumps(header), first=True)
+    with Journal(path) as file:
+        if not file.size:
+            file.append(header)
     header, rows = read_journal(path)
     if header["settings"] != settings:
         raise JournalError(
@@ -163,61 +180,6 @@ def _difference(old: Any, new: Any, name: str = "") -> str:
     if key not in new:
         return f"{inner} is no longer there"
     return _difference(old[key], new[key], inner)
-
-
-# ------------------------------------------------------------------------------ writing
-
-
-def _write_line(file: int, line: bytes, first: bool = False) -> None:
-    """Add a line by one write, or leave the file as it was after an error."""
-    with _locked(file):
-        size = _cut_torn_line(file)
-        if first and size:
-            return
-        try:
-            written = os.write(file, line)
-        except BaseException:
-            with suppress(OSError):
-                os.ftruncate(file, size)
-            raise
-        if written < len(line):
-            os.ftruncate(file, size)
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def _cut_torn_line(file: int) -> int:
-    """Cut off what follows the last end of line, and return the remaining size.
-
-    A write may end in the middle when its process is killed; a row of another process
-    must not be appended to the beginning of a line.
-    """
-    size = os.fstat(file).st_size
-    if not size:
-        return 0
-    with open(file, "rb", buffering=0, closefd=False) as reader:
-        reader.seek(size - 1)
-        if reader.read() == b"\n":
-            return size
-        reader.seek(0)
-        data = reader.read()
-    if not data.startswith(b'{"steelyard": "res'):
-        return size  # a file of another kind, which is refused as it is
-    whole = data.rfind(b"\n") + 1
-    os.ftruncate(file, whole)
-    return whole
-
-
-@contextmanager
-def _locked(file: int) -> Iterator[None]:
-    """Keep other processes from writing meanwhile."""
-    if fcntl is None:
-        yield
-        return
-    fcntl.flock(file, fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        fcntl.flock(file, fcntl.LOCK_UN)
 
 
 @contextmanager
