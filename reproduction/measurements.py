@@ -140,7 +140,7 @@ def large_sets(
     names = [name for name in summary.datasets if name not in small]
     if not names:
         return None
-    folds = summary.folds[[summary.row(name) for name in names]]
+    folds = summary.folds[[summary.datasets.index(name) for name in names]]
     test = corrected_t_test(folds[:, :1] - folds, 1 / 9)
     ahead, is_significant = test.mean > 0, test.p_value <= 0.05
     averages = 100 * folds.mean(axis=2)

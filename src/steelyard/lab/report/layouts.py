@@ -139,7 +139,9 @@ def _leak_table(published: MeasureSummary, honest: MeasureSummary) -> ReportTabl
     datasets = [name for name in published.datasets if name in honest.datasets]
     methods = [name for name in published.methods if name in honest.methods]
     higher, lower = (
-        s.whole_means[np.ix_([*map(s.row, datasets)], [*map(s.position, methods)])]
+        s.whole_means[[s.datasets.index(name) for name in datasets]][
+            :, [s.methods.index(name) for name in methods]
+        ]
         for s in (published, honest)
     )
     difference = higher - lower

@@ -228,15 +228,16 @@ class MeasureSummary:
 
     def position(self, method: str) -> int:
         """Return the position of a method, or raise an error with all methods."""
-        return _position(self.methods, method, "method", self.protocol)
+        if method not in self.methods:
+            raise ParameterError(
+                f"The results contain no method {method!r} under the protocol "
+                f"{self.protocol!r}. Methods: {', '.join(self.methods)}."
+            )
+        return self.methods.index(method)
 
     def control(self, method: str | None) -> int:
         """Return the position of a method, that of the leader if None."""
         return self.leader if method is None else self.position(method)
-
-    def row(self, dataset: str) -> int:
-        """Return the position of a data set, or raise an error with all data sets."""
-        return _position(self.datasets, dataset, "data set", self.protocol)
 
 
 def summarize(
@@ -342,13 +343,3 @@ def _ratio(
         np.bincount(places[has_sizes], size[has_sizes], n_datasets) for size in sizes
     )
     return np.divide(tested, trained, out=ratio, where=trained > 0)
-
-
-def _position(names: list[str], name: str, kind: str, protocol: str) -> int:
-    """Return the position of a name, or raise an error that lists the names."""
-    if name not in names:
-        raise ParameterError(
-            f"The results contain no {kind} {name!r} under the protocol {protocol!r}. "
-            f"{kind.capitalize()}s: {', '.join(names)}."
-        )
-    return names.index(name)
