@@ -130,7 +130,7 @@ def last_of_each(parts: Iterable[Results]) -> list[Row]:
 
 def page_figures(text: str, edition: str) -> Means:
     """Read the figures by data set from the page of an earlier edition."""
-    found: Means = {}
+    by_measure: Means = {}
     for measure in MEASURED:
         _, _, part = text.partition(f"## {section_title(measure)}\n")
         lines = [line.strip("|").split("|") for line in _table_lines(part)]
@@ -146,8 +146,8 @@ def page_figures(text: str, edition: str) -> Means:
                 for method, number in zip(methods, numbers, strict=True)
                 if number
             }
-        found[measure] = figures
-    return found
+        by_measure[measure] = figures
+    return by_measure
 
 
 def _table_lines(part: str) -> Iterator[str]:
@@ -176,14 +176,14 @@ def sections(
     if confirming:
         yield "## Data sets that nothing was chosen on"
         yield from _on_folds(confirming, [CONTROL], "On the same folds")
-    known = [*whole, MAIN_EFFECTS]
-    if found := list(_on_folds(rows, known, "On the same folds")):
+    compared = [*whole, MAIN_EFFECTS]
+    if found := list(_on_folds(rows, compared, "On the same folds")):
         yield "## Methods that ran on some folds"
         yield from found
         in_both = {r["method"] for r in rows} & {r["method"] for r in confirming}
         both = [r for r in [*rows, *confirming] if r["method"] in in_both]
         title = "With the data sets that nothing was chosen on"
-        yield from _on_folds(both, known, title)
+        yield from _on_folds(both, compared, title)
     yield from _interactions(rows)
     yield from _behind(beside, {r["dataset"]: r["n_train"] + r["n_test"] for r in rows})
     for measure in MEASURED:
@@ -221,14 +221,14 @@ def wide_methods(rows: list[Row]) -> tuple[list[str], list[str]]:
 
 def means_of(results: Results) -> Means:
     """Average the folds of each data set and method."""
-    found: Means = {}
+    by_measure: Means = {}
     for measure in MEASURED:
         values = results.matrix(measure)
-        found[measure] = {
+        by_measure[measure] = {
             dataset: dict(zip(results.methods, values[i].tolist(), strict=True))
             for i, dataset in enumerate(results.datasets)
         }
-    return found
+    return by_measure
 
 
 def with_earlier(
@@ -304,13 +304,13 @@ def _row(dataset: str, method: str, figures: Mapping[str, float | None]) -> Row:
 def _on_folds(rows: list[Row], others: Sequence[str], title: str) -> Iterator[str]:
     """Yield the methods that ran on some folds, beside the control on the same ones."""
     methods = [m for m in dict.fromkeys(r["method"] for r in rows) if m not in others]
-    found = {method: on_same_folds(rows, CONTROL, method) for method in methods}
-    found = {method: same for method, same in found.items() if same["names"]}
-    if not found:
+    pairs = {method: on_same_folds(rows, CONTROL, method) for method in methods}
+    pairs = {method: same for method, same in pairs.items() if same["names"]}
+    if not pairs:
         return
     leads = {
         (method, m): MEASURES[m].sign * (same[m][:, 0] - same[m][:, 1])
-        for method, same in found.items()
+        for method, same in pairs.items()
         for m in MEASURED
     }
     p_values = [
@@ -318,7 +318,7 @@ def _on_folds(rows: list[Row], others: Sequence[str], title: str) -> Iterator[st
     ]
     corrected = dict(zip(leads, holm(p_values), strict=True))
     lines = []
-    for method, same in found.items():
+    for method, same in pairs.items():
         cells = [method, str(len(same["names"])), str(same["folds"])]
         for m in MEASURED:
             cells += [MEASURES[m].text(value) for value in same[m].mean(axis=0)]
@@ -404,8 +404,8 @@ def _behind(results: Results, n_rows: Mapping[str, int]) -> Iterator[str]:
     for i in far:
         name = both.datasets[i]
         n = n_rows[name]
-        own, forest = (MEASURES["accuracy"].text(a) for a in accuracy[i])
-        cells = [name, own, forest, f"{gap[i] * n:.0f} of {n:.0f}"]
+        ours, forest = (MEASURES["accuracy"].text(a) for a in accuracy[i])
+        cells = [name, ours, forest, f"{gap[i] * n:.0f} of {n:.0f}"]
         lines.append([Cell(c) for c in (*cells, REASONS.get(name, "not looked into"))])
     yield "## More than 3 points behind the forest"
     if not lines:

@@ -76,10 +76,10 @@ def categories(random: Random, n: int) -> tuple[pd.DataFrame, Floats]:
 def mixed(random: Random, n: int) -> tuple[pd.DataFrame, Floats]:
     """Numbers and categories, and numbers that say the same."""
     X, scores = categories(random, n)
-    more = _numbers(random, n, 4)
-    more["x1"] = 0.9 * more.x0 + 0.44 * more.x1
-    scores[:, 1] += more.x0 + np.sin(2.0 * more.x2)
-    return pd.concat([X, more], axis=1), scores
+    correlated = _numbers(random, n, 4)
+    correlated["x1"] = 0.9 * correlated.x0 + 0.44 * correlated.x1
+    scores[:, 1] += correlated.x0 + np.sin(2.0 * correlated.x2)
+    return pd.concat([X, correlated], axis=1), scores
 
 
 def pair(random: Random, n: int) -> tuple[pd.DataFrame, Floats]:

@@ -88,13 +88,13 @@ def questions(X: pd.DataFrame, new: pd.DataFrame) -> tuple[Any, Any, list[str]]:
 def fasterrisk_card(X: pd.DataFrame, y: np.ndarray, new: pd.DataFrame) -> Card:
     """Return what FasterRisk's best card says."""
     package = import_module("fasterrisk.fasterrisk")
-    own, other, owners = questions(X, new)
-    found = package.RiskScoreOptimizer(own, 2.0 * y - 1.0, N_QUESTIONS)
-    found.optimize()
-    factor, start, points = found.get_models(model_index=0)
+    cells, new_cells, owners = questions(X, new)
+    optimizer = package.RiskScoreOptimizer(cells, 2.0 * y - 1.0, N_QUESTIONS)
+    optimizer.optimize()
+    factor, start, points = optimizer.get_models(model_index=0)
     card = package.RiskScoreClassifier(factor, start, points)
     used = [owners[k] for k in np.flatnonzero(points)]
-    return card.predict_prob(other), len(used) + len(set(used))
+    return card.predict_prob(new_cells), len(used) + len(set(used))
 
 
 def measured(name: str, packages: list[str]) -> dict[str, np.ndarray]:
@@ -108,12 +108,12 @@ def measured(name: str, packages: list[str]) -> dict[str, np.ndarray]:
         some = np.random.default_rng(0).choice(len(X), MAX_ROWS, replace=False)
         X, y = X.iloc[some].reset_index(drop=True), y[some]
     parts = StratifiedKFold(N_PARTS, shuffle=True, random_state=0).split(X, y)
-    found: dict[str, list[Any]] = defaultdict(list)
+    figures: dict[str, list[Any]] = defaultdict(list)
     for old, new in parts:
         both = X.iloc[old], y[old], X.iloc[new], y[new]
         for card, row in one_part(*both, packages):
-            found[card].append(row)
-    return {card: np.mean(rows, axis=0) for card, rows in found.items()}
+            figures[card].append(row)
+    return {card: np.mean(rows, axis=0) for card, rows in figures.items()}
 
 
 def one_part(

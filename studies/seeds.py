@@ -83,9 +83,9 @@ def luck_of(
             start = time.process_time()
             clf = make(random_state=seed).fit(X.iloc[rows], y[rows])
             seconds.append(time.process_time() - start)
-            found = np.asarray(clf.predict_proba(X.iloc[fold]))
-            losses.append(log_loss(y[fold], found, labels=clf.classes_))
-            return found
+            predicted = np.asarray(clf.predict_proba(X.iloc[fold]))
+            losses.append(log_loss(y[fold], predicted, labels=clf.classes_))
+            return predicted
 
         of_seeds = [proba(rest, seed) for seed in range(n_seeds)]
         turn = np.arange(len(rest)) % LEFT_OUT
@@ -93,7 +93,7 @@ def luck_of(
         by_seed += [np.abs(one - other) for one, other in combinations(of_seeds, 2)]
         by_rows += [np.abs(of_seeds[0] - other) for other in of_rows]
     spans = [
-        float(np.mean([measure(own) for own in moved]))
+        float(np.mean([measure(gaps) for gaps in moved]))
         for moved in (by_seed, by_rows)
         for measure in (np.mean, np.max)
     ]

@@ -109,8 +109,8 @@ def made_model(rng: np.random.Generator, is_chosen: bool) -> tuple[Any, pd.DataF
     weights = None
     if rng.random() < 0.3:
         weights = np.maximum(rng.random(len(y)) * 3.0 - 0.3, 0.0)
-        for own in CLASSES:
-            weights[np.flatnonzero(y == own)[:1]] = 1.0
+        for label in CLASSES:
+            weights[np.flatnonzero(y == label)[:1]] = 1.0
     clf, way = sy.ShrinkageNB(**settings), rng.random()
     if way < 0.2:
         frame = X.assign(y=y, w=1.0 if weights is None else weights)
@@ -140,13 +140,13 @@ def sweeps_of(clf: Any, X: pd.DataFrame, rng: np.random.Generator) -> Iterator[S
                 ends = np.append(ends, 2 * edges[-1] - edges[-2])
                 gaps = (ends[2:] - ends[:-2]) / 2.0
             inner = (ends[1:] + ends[:-1]) / 2.0
-            every = np.array(feature.edges)
-            around = [np.nextafter(every, way) for way in (-np.inf, np.inf)]
-            known = X[name].dropna().to_numpy(dtype=float)
-            low, high = (known.min(), known.max()) if len(known) else (0.0, 1.0)
+            cut_points = np.array(feature.edges)
+            around = [np.nextafter(cut_points, way) for way in (-np.inf, np.inf)]
+            present = X[name].dropna().to_numpy(dtype=float)
+            low, high = (present.min(), present.max()) if len(present) else (0.0, 1.0)
             between = rng.uniform(low, high, 30)
             far = [low - 1e9, low - 1.0, high + 1.0, high + 1e9]
-            all_places = [known[:60], every, *around, between, far, inner]
+            all_places = [present[:60], cut_points, *around, between, far, inner]
             values: Any = np.unique(np.concatenate(all_places))
             places = np.searchsorted(values, inner)
         else:
@@ -184,7 +184,7 @@ def broken(
     faults = []
     if scores is not None:
         odds = np.delete(scores[:, [target]] - scores, target, axis=1)
-        if not all(keeps(sweep, own, 1e-8, 0.0) for own in odds.T):
+        if not all(keeps(sweep, curve, 1e-8, 0.0) for curve in odds.T):
             faults.append("scores")
     if sweep.kind not in ("convex", "concave"):
         if not keeps(sweep, p[:, target], 0.0, least):
@@ -192,7 +192,7 @@ def broken(
     elif p.min() > 1e-4:
         logs = np.log(p)
         odds = np.delete(logs[:, [target]] - logs, target, axis=1)
-        if not all(keeps(sweep, own, 1e-6, 0.0) for own in odds.T):
+        if not all(keeps(sweep, curve, 1e-6, 0.0) for curve in odds.T):
             faults.append("probabilities")
     return faults
 
@@ -215,8 +215,8 @@ def in_duckdb(clf: Any, rows: pd.DataFrame, base: Any) -> np.ndarray:
     options = SQLOptions("duckdb", "t", keep=["place"])
     for statement in sql_statements(clf, options):
         answer = base.execute(statement)
-    found = answer.df().sort_values("place")
-    return found[[f"p({c})" for c in clf.classes_]].to_numpy(dtype=float)
+    answers = answer.df().sort_values("place")
+    return answers[[f"p({c})" for c in clf.classes_]].to_numpy(dtype=float)
 
 
 def in_onnx(clf: Any, rows: pd.DataFrame) -> np.ndarray:
@@ -228,12 +228,12 @@ def in_onnx(clf: Any, rows: pd.DataFrame) -> np.ndarray:
     session = onnxruntime.InferenceSession(model, options)
     cells = {}
     for entry in session.get_inputs():
-        own = rows[entry.name]
+        column = rows[entry.name]
         if "string" in entry.type:
-            cells[entry.name] = own.astype(object).where(own.notna(), "")
+            cells[entry.name] = column.astype(object).where(column.notna(), "")
             cells[entry.name] = cells[entry.name].to_numpy(dtype=object)[:, None]
         else:
-            cells[entry.name] = own.to_numpy(dtype=np.float64)[:, None]
+            cells[entry.name] = column.to_numpy(dtype=np.float64)[:, None]
     return np.asarray(session.run(["probabilities"], cells)[0], dtype=np.float64)
 
 
@@ -299,8 +299,8 @@ class Hunt:
         )
         if not self.every or seed % self.every:
             return
-        found = in_duckdb(clf, rows, self._base)
-        self.compare(seed, "duckdb", clf, sweeps, found)
+        probabilities = in_duckdb(clf, rows, self._base)
+        self.compare(seed, "duckdb", clf, sweeps, probabilities)
         self.compare(seed, "onnx", clf, sweeps, in_onnx(clf, rows))
         self.compare(seed, "scorer", clf, sweeps, in_scorer(clf, rows))
         if shutil.which("node"):
@@ -334,11 +334,11 @@ class Hunt:
         start = 0
         for sweep in sweeps:
             target = clf.classes_.tolist().index(clf.constraints[sweep.column][1])
-            own = slice(start, start := start + len(sweep.rows))
+            block = slice(start, start := start + len(sweep.rows))
             self.looked[f"rows in {name}"] += len(sweep.rows)
             least = 2.0 * np.finfo(float).eps if name == "onnx" else 0.0
-            given = None if scores is None else scores[own]
-            for fault in broken(sweep, target, p[own], given, least):
+            given = None if scores is None else scores[block]
+            for fault in broken(sweep, target, p[block], given, least):
                 self.faults.append(
                     f"seed {seed}: {fault} in {name}, {sweep.column} {sweep.kind}"
                 )

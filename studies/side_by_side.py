@@ -137,8 +137,8 @@ Figures = dict[str, list[list[float]]]
 def of_sets(clf: Any, sets: Sequence[str], asked: Asked) -> Figures:
     """Measure a classifier on data sets."""
     run = Parallel(asked.jobs, batch_size=1)
-    found = run(delayed(measure)(clf, name, asked) for name in sets)
-    return dict(zip(sets, found, strict=True))
+    figures = run(delayed(measure)(clf, name, asked) for name in sets)
+    return dict(zip(sets, figures, strict=True))
 
 
 def of_tree(tree: Path, sets: Sequence[str], asked: Asked) -> Figures:
@@ -150,8 +150,8 @@ def of_tree(tree: Path, sets: Sequence[str], asked: Asked) -> Figures:
         command += [f"--{option}", *map(str, values)]
     environment = os.environ | {"PYTHONPATH": paths}
     ran = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
-    found: Figures = json.loads(ran.stdout)
-    return found
+    figures: Figures = json.loads(ran.stdout)
+    return figures
 
 
 def shown(

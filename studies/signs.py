@@ -46,18 +46,18 @@ def rate_values(X: pd.DataFrame, y: np.ndarray, classes: np.ndarray) -> dict[Any
     """Return how far log-rates of classes are from those of all rows, by category."""
     truth = y[:, None] == classes
     rate = truth.mean(axis=0)
-    found = {}
+    by_value = {}
     for name in X.select_dtypes(object).columns:
         for value in X[name].dropna().unique():
-            own = truth[(X[name] == value).to_numpy()].mean(axis=0)
-            odds = np.log((own + 1e-9) / (rate + 1e-9))
-            found[str(name), str(value)] = evidence_of(odds)
-    return found
+            shares = truth[(X[name] == value).to_numpy()].mean(axis=0)
+            odds = np.log((shares + 1e-9) / (rate + 1e-9))
+            by_value[str(name), str(value)] = evidence_of(odds)
+    return by_value
 
 
 def ebm_values(ebm: Any, n_classes: int) -> dict[Any, Any]:
     """Return the evidence of an EBM for each class, by column and category."""
-    found = {}
+    by_value = {}
     for t, (j, *others) in enumerate(ebm.term_features_):
         bins = ebm.bins_[j][0]
         if others or not isinstance(bins, dict):
@@ -66,15 +66,15 @@ def ebm_values(ebm: Any, n_classes: int) -> dict[Any, Any]:
             scores = np.atleast_1d(ebm.term_scores_[t][k])
             two = evidence_of(np.array([-scores[0] / 2.0, scores[0] / 2.0]))
             by_class = two if n_classes == 2 else evidence_of(scores)
-            found[str(ebm.feature_names_in_[j]), str(value)] = by_class
-    return found
+            by_value[str(ebm.feature_names_in_[j]), str(value)] = by_class
+    return by_value
 
 
 def ebm_importances(ebm: Any, n_columns: int) -> np.ndarray:
     """Return the importance of every column; of an interaction either side has half."""
     out = np.zeros(n_columns)
-    for own, amount in zip(ebm.term_features_, ebm.term_importances(), strict=True):
-        out[list(own)] += amount / len(own)
+    for term, amount in zip(ebm.term_features_, ebm.term_importances(), strict=True):
+        out[list(term)] += amount / len(term)
     return out
 
 

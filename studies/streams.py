@@ -168,8 +168,8 @@ def drift() -> Iterator[list[str]]:
             for first in range(0, N, SIZE):
                 part = slice(first, first + SIZE)
                 p = step(X[part], y[part])
-                known = math.nan if p is None else log_loss(y[part], p, labels=[0, 1])
-                losses.append(known)
+                loss = math.nan if p is None else log_loss(y[part], p, labels=[0, 1])
+                losses.append(loss)
             turn, end = N // 2 // SIZE, (N // 2 + HALF_LIFE) // SIZE
             parts = losses[turn // 2 : turn], losses[turn:end], losses[end:]
             shown = [f"{np.mean(part):.4f}" for part in parts]
