@@ -254,6 +254,13 @@ def test_critical_differences_have_the_published_quantiles():
     for k, q in enumerate(nemenyi, 2):
         unit = np.sqrt(k * (k + 1) / (6 * 30))
         assert critical_difference(k, 30) / unit == pytest.approx(q, abs=6e-4)
+    dunn = [1.960, 2.241, 2.394, 2.498, 2.576, 2.638, 2.690, 2.734, 2.773]
+    for k, q in enumerate(dunn, 2):
+        unit = np.sqrt(k * (k + 1) / (6 * 30))
+        against_one = critical_difference(k, 30, test="bonferroni-dunn")
+        assert against_one / unit == pytest.approx(q, abs=6e-4)
+    with pytest.raises(ParameterError, match="bonferroni-dunn"):
+        critical_difference(4, 14, test="holm")
     assert critical_difference(4, 14, alpha=0.1) == pytest.approx(1.12, abs=0.005)
     assert critical_difference(4, 14) == pytest.approx(1.25, abs=0.005)
 

@@ -531,13 +531,15 @@ def friedman(scores: ArrayLike) -> Friedman:
 
 
 def critical_difference(
-    n_methods: int, n_datasets: int, *, alpha: float = 0.05
+    n_methods: int,
+    n_datasets: int,
+    *,
+    alpha: float = 0.05,
+    test: Literal["nemenyi", "bonferroni-dunn"] = "nemenyi",
 ) -> float:
-    r"""Return by how much average ranks have to differ to be significant (Nemenyi).
+    r"""Return by how much average ranks have to differ to be significant.
 
     .. math:: CD = q_\alpha \sqrt{k(k+1)/(6N)}
-
-    with the quantile of the studentized range divided by the square root of 2.
 
     Parameters
     ----------
@@ -545,6 +547,9 @@ def critical_difference(
         k and N.
     alpha : float, default=0.05
         Level of all comparisons together.
+    test : {"nemenyi", "bonferroni-dunn"}, default="nemenyi"
+        All pairs, with the studentized range by the square root of 2; or all against
+        one control, with the normal quantile at 1 - alpha / (2(k - 1)).
 
     Returns
     -------
@@ -555,14 +560,24 @@ def critical_difference(
     --------
     >>> round(critical_difference(4, 14), 3)
     1.254
+    >>> round(critical_difference(4, 14, test="bonferroni-dunn"), 3)
+    1.168
     """
     _check_alpha(alpha)
+    if test not in ("nemenyi", "bonferroni-dunn"):
+        raise ParameterError(
+            f"test must be 'nemenyi' or 'bonferroni-dunn'. Got {test!r}."
+        )
     if n_methods < 2 or n_datasets < 1:
         raise ParameterError(
             "A critical difference needs two methods and one data set at least. "
             f"Got {n_methods} and {n_datasets}."
         )
     rank_error = np.sqrt(n_methods * (n_methods + 1) / (6.0 * n_datasets))
+    if test == "bonferroni-dunn":
+        from scipy.special import ndtri
+
+        return float(-ndtri(alpha / (2 * (n_methods - 1))) * rank_error)
     return _nemenyi_quantile(n_methods, alpha) * float(rank_error)
 
 
