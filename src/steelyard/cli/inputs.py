@@ -395,15 +395,16 @@ def open_rows(arguments: argparse.Namespace) -> tuple[Scan, Recast]:
     columns = chosen_columns(arguments, reader.names, target, reader.name)
     memory = arguments.memory or default_memory()
     max_rows = max(int(memory * _CHUNK_SHARE / (8 * len(columns))), 1000)
+    reader.target = target
     rows = Scan(
-        reader.with_target(target),
+        reader,
         target=target,
         weight=arguments.weights,
         columns=columns,
         chunk_rows=min(max_rows, MAX_ROWS),
         drop_missing_target=True,
+        work_folder=arguments.work_folder,
     )
-    rows.work_folder = arguments.work_folder
     return rows, reader
 
 

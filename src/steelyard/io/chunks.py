@@ -1,4 +1,4 @@
-"""Pieces of a source that fit into memory, and the origin of each of their rows."""
+"""Chunks of a source that fit into memory, and the origin of each of their rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class Place:
-    """Where a piece of a source begins."""
+    """Where a chunk of a source begins."""
 
     name: str
     """The file, or the name of another source in messages."""
@@ -53,33 +53,21 @@ def places_between(places: Places, start: int, stop: int) -> Places:
 
 
 @dataclass(frozen=True)
-class Part:
-    """Some rows as they were read, and the places where runs of them begin."""
-
-    cells: pa.Table
-    places: Places
-    n_bytes: int = 0
-    """Bytes of the file, if known."""
-
-    def cut(self, start: int, stop: int) -> Part:
-        """Return the rows between two positions."""
-        share = (stop - start) / max(self.cells.num_rows, 1)
-        cells, places = self.cells.slice(start, stop - start), self.places
-        size = round(self.n_bytes * share)
-        return Part(cells, places_between(places, start, stop), size)
-
-
-@dataclass(frozen=True)
 class Chunk:
-    """Consecutive rows of a source: at most 2¹⁷, and 32 MB of cells."""
+    """Consecutive rows of a source, and where runs of them come from.
+
+    ``Scan.chunks`` yields at most 2¹⁷ rows, and 32 MB of cells.
+    """
 
     cells: pa.Table
     """The columns asked for, in that order; every chunk has the same types."""
 
-    first_row: int
-    """Position of the first row in the whole source, from 0."""
-
     places: Places
+    n_bytes: int = 0
+    """Bytes of the file, if known."""
+
+    first_row: int = 0
+    """Position of the first row in the whole source, from 0."""
 
     @property
     def n_rows(self) -> int:
@@ -104,48 +92,53 @@ class Chunk:
         """Return where a row came from as text, counted from 1 in its file."""
         return str(self.place_at(row))
 
+    def cut(self, start: int, stop: int) -> Chunk:
+        """Return the rows between two positions."""
+        cells = self.cells.slice(start, stop - start)
+        size = round(self.n_bytes * (stop - start) / max(self.n_rows, 1))
+        return Chunk(cells, places_between(self.places, start, stop), size)
 
-def regroup(parts: Iterable[Part], max_rows: int) -> Iterator[Part]:
-    """Slice large parts and join small ones, keeping the order of rows.
+
+def regroup(chunks: Iterable[Chunk], max_rows: int) -> Iterator[Chunk]:
+    """Slice large chunks and join small ones, keeping the order of rows.
 
     Otherwise each of 10,000 row groups with a few rows would cost as much as a chunk.
     """
-    waiting: list[Part] = []
+    waiting: list[Chunk] = []
     rows = n_bytes = 0
-    for part in parts:
-        size = part.cells.num_rows
-        if not size:
+    for chunk in chunks:
+        if not chunk.n_rows:
             continue
-        per_row = max(part.cells.nbytes / size, 1.0)
+        per_row = max(chunk.cells.nbytes / chunk.n_rows, 1.0)
         step = max(min(max_rows, int(MAX_BYTES / per_row)), 1)
-        for start in range(0, size, step):
-            piece = part.cut(start, min(start + step, size))
-            piece_bytes = int(piece.cells.num_rows * per_row)
+        for start in range(0, chunk.n_rows, step):
+            piece = chunk.cut(start, min(start + step, chunk.n_rows))
+            piece_bytes = int(piece.n_rows * per_row)
             if waiting and (
-                rows + piece.cells.num_rows > max_rows
+                rows + piece.n_rows > max_rows
                 or n_bytes + piece_bytes > MAX_BYTES
                 or piece.cells.schema != waiting[0].cells.schema
             ):
                 yield _joined(waiting)
                 waiting, rows, n_bytes = [], 0, 0
             waiting.append(piece)
-            rows, n_bytes = rows + piece.cells.num_rows, n_bytes + piece_bytes
+            rows, n_bytes = rows + piece.n_rows, n_bytes + piece_bytes
     if waiting:
         yield _joined(waiting)
 
 
-def _joined(parts: list[Part]) -> Part:
-    if len(parts) == 1:
-        return parts[0]
+def _joined(chunks: list[Chunk]) -> Chunk:
+    if len(chunks) == 1:
+        return chunks[0]
     import pyarrow as pa
 
     places, rows = [], 0
-    for part in parts:
-        places += [(rows + offset, place) for offset, place in part.places]
-        rows += part.cells.num_rows
+    for chunk in chunks:
+        places += [(rows + offset, place) for offset, place in chunk.places]
+        rows += chunk.n_rows
     # Dictionaries are unified here once, and not by every column that is read.
-    cells = pa.concat_tables([part.cells for part in parts]).unify_dictionaries()
-    return Part(cells, places, sum(part.n_bytes for part in parts))
+    cells = pa.concat_tables([chunk.cells for chunk in chunks]).unify_dictionaries()
+    return Chunk(cells, places, sum(chunk.n_bytes for chunk in chunks))
 
 
 def read_ahead(items: Iterable[_Item]) -> Iterator[_Item]:

@@ -1,9 +1,9 @@
-"""Parquet and Arrow files: types and sizes from metadata, cells piece by piece."""
+"""Parquet and Arrow files: types and sizes from metadata, cells chunk by chunk."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import accumulate
 from typing import Any, NoReturn
@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from steelyard.exceptions import TableError
-from steelyard.io.chunks import MAX_BYTES, Part, Place, Places, places_between
-from steelyard.io.paths import File, check_distinct, key_types
+from steelyard.io.chunks import MAX_BYTES, Chunk, Place, Places, places_between
+from steelyard.io.paths import File, check_distinct
 from steelyard.io.reader import Reader, check_names_of, conform, join_types
 
 _DAMAGED = (pa.ArrowException, OSError)
-# A guess at the bytes of a text, which only sizes of pieces depend on.
+# A guess at the bytes of a text, which only sizes of chunks depend on.
 _TEXT_BYTES = 32
 
 
@@ -29,8 +29,8 @@ class Contents:
 
     file: File
     stored: pa.Schema
-    groups: list[tuple[int, int]]
-    """Rows and bytes of each row group or batch."""
+    groups: list[int]
+    """Rows of each row group; of an Arrow file the rows of all batches."""
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -48,7 +48,7 @@ class Contents:
     @property
     def n_rows(self) -> int:
         """How many rows the file has."""
-        return sum(rows for rows, _ in self.groups)
+        return sum(self.groups)
 
 
 class ColumnarFiles(Reader):
@@ -69,44 +69,37 @@ class ColumnarFiles(Reader):
 
     def check_names(self, wanted: Sequence[str] | None) -> None:
         """Raise an error if a file lacks a column, or has one more."""
-        check_names_of(
-            [(each.file.name, each.schema.names) for each in self._contents],
-            wanted,
-            self._keys,
-        )
+        files = [(each.file.name, each.schema.names) for each in self._contents]
+        check_names_of(files, wanted, self._keys)
 
-    def types(self, names: Sequence[str]) -> dict[str, pa.DataType]:
-        """Return types that hold the cells of all files."""
-        joined = {}
-        for name in names:
-            if name in self._keys:
-                joined[name] = self._keys[name]
-                continue
-            kinds = [each.schema.field(name).type for each in self._contents]
-            example = partial(self._example, name)
-            joined[name] = join_types(name, list(dict.fromkeys(kinds)), example)
-        return joined
+    def _type(self, name: str) -> pa.DataType:
+        """Return a type for the cells of a column in all files."""
+        if name in self._keys:
+            return self._keys[name]
+        kinds = [each.schema.field(name).type for each in self._contents]
+        return join_types(
+            name, list(dict.fromkeys(kinds)), partial(self._example, name)
+        )
 
     def _example(self, name: str, kind: pa.DataType) -> tuple[Any, str] | None:
         """Return a cell of a column with some type, and the file that has it."""
         for contents in self._contents:
             if contents.schema.field(name).type == kind:
-                for part in _read_file(contents, [name], 2**16):
-                    cells = part.cells.column(0).drop_null()
+                for chunk in _read_file(contents, [name], 2**16):
+                    cells = chunk.column(name).drop_null()
                     if len(cells):
                         return cells[0].as_py(), contents.file.name
         return None
 
-    def read(self, names: Sequence[str], max_rows: int) -> Iterator[Part]:
+    def read(self, names: Sequence[str], max_rows: int) -> Iterator[Chunk]:
         """Yield some columns of all rows, file by file."""
-        types = self.types(names)
+        types = {name: self._type(name) for name in names}
         stored = [name for name in names if name not in self._keys]
         for contents in self._contents:
             contents.file.check()
-            for part in _read_file(contents, stored, max_rows):
-                cells = with_keys(part.cells, contents.file, self._keys, names)
-                cells = conform(cells, types, contents.file.name)
-                yield Part(cells, part.places, part.n_bytes)
+            for chunk in _read_file(contents, stored, max_rows):
+                cells = with_keys(chunk.cells, contents.file, self._keys, names)
+                yield replace(chunk, cells=conform(cells, types, contents.file.name))
 
 
 # ------------------------------------------------------------------- names of folders
@@ -115,12 +108,19 @@ class ColumnarFiles(Reader):
 def types_of_keys(
     files: Sequence[File], stored: Sequence[str]
 ) -> dict[str, pa.DataType]:
-    """Return the columns from names of folders, besides those of the files."""
+    """Return the types of the columns from names of folders, besides those stored."""
     return {
-        key: pa.int64() if is_whole else pa.string()
-        for key, is_whole in key_types(files).items()
+        key: pa.int64() if all(_is_whole(f.keys[key]) for f in files) else pa.string()
+        for key in files[0].keys
         if key not in stored
     }
+
+
+def _is_whole(value: str | None) -> bool:
+    # Not isdigit alone, and no leading zeros: "007" is a name.
+    return value is None or (
+        value.isascii() and value.isdigit() and str(int(value)) == value
+    )
 
 
 def with_keys(
@@ -169,27 +169,19 @@ def _mapped(file: File) -> Any:
 
 def _parquet(file: File) -> Contents:
     with _open_parquet(file) as opened:
-        metadata = opened.metadata
-        groups = []
-        for k in range(metadata.num_row_groups):
-            group = metadata.row_group(k)
-            # Compressed sizes are those of columns alone.
-            groups.append((group.num_rows, group.total_byte_size))
-        total = sum(size for _, size in groups) or 1
-        groups = [(rows, round(file.size * size / total)) for rows, size in groups]
+        about = opened.metadata
+        groups = [about.row_group(k).num_rows for k in range(about.num_row_groups)]
         return Contents(file, opened.schema_arrow, groups)
 
 
 def _arrow(file: File) -> Contents:
     with _mapped(file) as mapped:
         opened = _open_arrow(mapped, None)
-        schema = opened.schema
-        rows = (
-            opened.count_rows()
-            if hasattr(opened, "count_rows")
-            else sum(batch.num_rows for batch in _batches(opened))
-        )
-        return Contents(file, schema, [(rows, file.size)])
+        if hasattr(opened, "count_rows"):
+            n_rows = opened.count_rows()
+        else:
+            n_rows = sum(batch.num_rows for batch in _batches(opened))
+        return Contents(file, opened.schema, [n_rows])
 
 
 def _open_arrow(mapped: Any, fields: list[int] | None) -> Any:
@@ -205,13 +197,36 @@ def _open_arrow(mapped: Any, fields: list[int] | None) -> Any:
 # ------------------------------------------------------------------------------- cells
 
 
-def _read_file(
-    contents: Contents, names: Sequence[str], max_rows: int
-) -> Iterator[Part]:
-    if contents.file.format == "parquet":
-        rows = _rows_at_once(contents, names, max_rows)
-        return _read_parquet(contents, list(names), rows)
-    return _read_arrow(contents, list(names))
+def _read_file(contents: Contents, names: list[str], max_rows: int) -> Iterator[Chunk]:
+    """Yield some columns of one file."""
+    read = _read_parquet if contents.file.format == "parquet" else _read_arrow
+    per_row = contents.file.size / max(contents.n_rows, 1)
+    for batch, places in read(contents, names, max_rows):
+        n_bytes = round(per_row * batch.num_rows)
+        yield Chunk(pa.Table.from_batches([batch]).select(names), places, n_bytes)
+
+
+def _read_parquet(
+    contents: Contents, names: list[str], max_rows: int
+) -> Iterator[tuple[pa.RecordBatch, Places]]:
+    path, row = contents.file.name, 0
+    starts = [
+        (start, Place(path, k, start))
+        for k, (start, size) in enumerate(
+            zip(accumulate(contents.groups, initial=0), contents.groups, strict=False)
+        )
+        if size
+    ]
+    rows = _rows_at_once(contents, names, max_rows)
+    with _open_parquet(contents.file) as file:
+        try:
+            for batch in file.iter_batches(rows, columns=names):
+                yield batch, places_between(starts, row, row + batch.num_rows)
+                row += batch.num_rows
+        except _DAMAGED as error:
+            _refuse(file, path, names, error)
+        if row != contents.n_rows:
+            _refuse(file, path, names, ValueError("rows are missing"))
 
 
 def _rows_at_once(contents: Contents, names: Sequence[str], max_rows: int) -> int:
@@ -224,59 +239,11 @@ def _rows_at_once(contents: Contents, names: Sequence[str], max_rows: int) -> in
     return max(min(max_rows, MAX_BYTES // width), 1)
 
 
-def _read_parquet(
-    contents: Contents, names: list[str], max_rows: int
-) -> Iterator[Part]:
-    path = contents.file.name
-    with _open_parquet(contents.file) as file:
-        row = 0
-        for run in _runs(contents.groups, max_rows):
-            stop = row + sum(contents.groups[k][0] for k in run)
-            size = sum(contents.groups[k][1] for k in run) / max(stop - row, 1)
-            starts = _starts(path, contents.groups, run, row)
-            try:
-                for batch in file.iter_batches(max_rows, row_groups=run, columns=names):
-                    yield Part(
-                        pa.Table.from_batches([batch]),
-                        places_between(starts, row, row + batch.num_rows),
-                        round(size * batch.num_rows),
-                    )
-                    row += batch.num_rows
-            except _DAMAGED as error:
-                _refuse(file, path, run, names, error)
-            if row != stop:
-                _refuse(file, path, run, names, ValueError("rows are missing"))
-
-
-def _runs(groups: list[tuple[int, int]], max_rows: int) -> Iterator[list[int]]:
-    """Yield row groups to read together: one large one, or several small ones."""
-    run: list[int] = []
-    rows = 0
-    for k, (size, _) in enumerate(groups):
-        if run and rows + size > max_rows:
-            yield run
-            run, rows = [], 0
-        run.append(k)
-        rows += size
-    if run:
-        yield run
-
-
-def _starts(
-    path: str, groups: list[tuple[int, int]], run: list[int], row: int
-) -> Places:
-    """Return the first row of each row group with rows, and its place."""
-    sizes = [groups[k][0] for k in run]
-    first = accumulate(sizes, initial=row)
-    starts = zip(first, run, sizes, strict=False)
-    return [(start, Place(path, k, start)) for start, k, size in starts if size]
-
-
 def _refuse(
-    file: pq.ParquetFile, path: str, run: list[int], names: list[str], error: Exception
+    file: pq.ParquetFile, path: str, names: list[str], error: Exception
 ) -> NoReturn:
     """Raise an error that names the row group that cannot be read."""
-    for group in run:
+    for group in range(file.num_row_groups):
         try:
             file.read_row_group(group, columns=names)
         except _DAMAGED as problem:
@@ -289,22 +256,19 @@ def _refuse(
     ) from None
 
 
-def _read_arrow(contents: Contents, names: list[str]) -> Iterator[Part]:
+def _read_arrow(
+    contents: Contents, names: list[str], max_rows: int
+) -> Iterator[tuple[pa.RecordBatch, Places]]:
     path, row = contents.file.name, 0
-    per_row = contents.file.size / max(contents.n_rows, 1)
     fields = [contents.stored.get_field_index(name) for name in names]
     with _mapped(contents.file) as mapped:
         try:
-            opened = _open_arrow(mapped, fields or None)
-            for group, batch in enumerate(_batches(opened)):
+            for group, batch in enumerate(
+                _batches(_open_arrow(mapped, fields or None))
+            ):
                 # A damaged offset would make the process read beyond a buffer.
                 batch.validate(full=True)
-                cells = pa.Table.from_batches([batch]).select(names)
-                yield Part(
-                    cells,
-                    [(0, Place(path, group, row))],
-                    round(per_row * batch.num_rows),
-                )
+                yield batch, [(0, Place(path, group, row))]
                 row += batch.num_rows
         except _DAMAGED as error:
             raise TableError(

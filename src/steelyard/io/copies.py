@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -13,14 +14,14 @@ import pyarrow.parquet as pq
 
 from steelyard._common.files import WorkFolder
 from steelyard.exceptions import TableError
-from steelyard.io.chunks import MAX_ROWS, Part, Place, Places, places_between, regroup
+from steelyard.io.chunks import MAX_ROWS, Chunk, Place, Places, places_between, regroup
 from steelyard.io.columnar import ColumnarFiles
 from steelyard.io.paths import File
 from steelyard.io.reader import TypesChangedError, conform, join_types, kind_of
 
 
 class CopyWriter:
-    """Writes parts to Parquet files: a new one whenever the types of columns change."""
+    """Writes chunks to Parquet files: a new one whenever types of columns change."""
 
     def __init__(self, work_folder: str | PathLike[str] | None) -> None:
         self.folder = WorkFolder(work_folder)
@@ -29,45 +30,31 @@ class CopyWriter:
         self._origins: list[tuple[int, Place]] = []
         self._n_rows = 0
 
-    def restart(self) -> None:
-        """Forget what was written."""
-        self._close()
-        for path, _ in self._paths:
-            os.unlink(path)
-        self._paths, self._origins, self._n_rows = [], [], 0
-
-    def write(self, part: Part) -> None:
+    def write(self, chunk: Chunk) -> None:
         """Append rows."""
-        types = self._types(part)
+        types, name = self._types(chunk.cells), chunk.places[0][1].name
         if self._writer is None or self._writer.schema != pa.schema(types.items()):
-            self._begin(types, part.places[0][1].name)
-        cells = conform(part.cells, types, part.places[0][1].name)
+            self._begin(types, name)
+        cells = conform(chunk.cells, types, name)
         with self.folder.writing():
             self._writer.write_table(cells, row_group_size=MAX_ROWS)
-        for offset, place in part.places:
+        for offset, place in chunk.places:
             self._add(self._n_rows + offset, place)
-        self._n_rows += part.cells.num_rows
+        self._n_rows += chunk.n_rows
 
-    def _types(self, part: Part) -> dict[str, pa.DataType]:
-        """Return the types of the part, widened to those of the open file.
+    def _types(self, cells: pa.Table) -> dict[str, pa.DataType]:
+        """Return the types of the columns, widened to those of the open file.
 
         Types that alternate thus do not begin a new file each time.
         """
         types = {}
-        for name, column in zip(
-            part.cells.column_names, part.cells.columns, strict=True
-        ):
+        for name, column in zip(cells.column_names, cells.columns, strict=True):
             is_empty = column.null_count == len(column)
-            types[name] = pa.null() if is_empty else column.type
+            kind = types[name] = pa.null() if is_empty else column.type
             if self._writer is not None:
                 written = self._writer.schema.field(name).type
-                if {kind_of(written), kind_of(types[name])} <= {
-                    kind_of(written),
-                    "nothing",
-                }:
-                    types[name] = join_types(
-                        name, [written, types[name]], lambda _: None
-                    )
+                if kind_of(kind) in (kind_of(written), "nothing"):
+                    types[name] = join_types(name, [written, kind], lambda _: None)
         return types
 
     def _begin(self, types: dict[str, pa.DataType], origin: str) -> None:
@@ -110,36 +97,28 @@ class CopyWriter:
         if writer is not None:
             writer.close()
 
-    def abandon(self) -> None:
+    def discard(self) -> None:
         """Remove everything, after an error."""
-        try:
+        with suppress(OSError, pa.ArrowException):
             self._close()
-        except (OSError, pa.ArrowException):
-            pass
-        finally:
-            self.folder.close()
+        self.folder.close()
 
 
 class CopyReader(ColumnarFiles):
     """Reads a temporary copy; places are those of the original rows."""
 
     def __init__(
-        self,
-        files: Sequence[File],
-        origins: Places,
-        folder: WorkFolder,
+        self, files: Sequence[File], origins: Places, folder: WorkFolder
     ) -> None:
         super().__init__(files)
         self.origins, self.folder = origins, folder
 
-    def read(self, names: Sequence[str], max_rows: int) -> Iterator[Part]:
+    def read(self, names: Sequence[str], max_rows: int) -> Iterator[Chunk]:
         """Yield some columns of all rows, with their original places."""
         row = 0
-        for part in super().read(names, max_rows):
-            stop = row + part.cells.num_rows
-            yield Part(
-                part.cells, places_between(self.origins, row, stop), part.n_bytes
-            )
+        for chunk in super().read(names, max_rows):
+            stop = row + chunk.n_rows
+            yield replace(chunk, places=places_between(self.origins, row, stop))
             row = stop
 
     def close(self) -> None:
@@ -148,21 +127,20 @@ class CopyReader(ColumnarFiles):
 
 
 def copy_of(
-    read: Callable[[], Generator[Part]],
+    read: Callable[[], Generator[Chunk]],
     work_folder: str | PathLike[str] | None,
     name: str,
 ) -> CopyReader:
-    """Write all parts to a temporary copy; begin again if types changed."""
-    writer = CopyWriter(work_folder)
-    try:
-        while True:
-            try:
-                with closing(read()) as parts:
-                    for part in regroup(parts, MAX_ROWS):
-                        writer.write(part)
-                return writer.finish(name)
-            except TypesChangedError:
-                writer.restart()
-    except BaseException:
-        writer.abandon()
-        raise
+    """Write all chunks to a temporary copy; begin again if types changed."""
+    while True:
+        writer = CopyWriter(work_folder)
+        try:
+            with closing(read()) as chunks:
+                for chunk in regroup(chunks, MAX_ROWS):
+                    writer.write(chunk)
+            return writer.finish(name)
+        except TypesChangedError:
+            writer.discard()
+        except BaseException:
+            writer.discard()
+            raise

@@ -15,7 +15,7 @@ import pyarrow as pa
 from steelyard._common.text import did_you_mean, listed
 from steelyard.exceptions import TableError
 from steelyard.io.arff import parse_arff
-from steelyard.io.chunks import Part, Place
+from steelyard.io.chunks import Chunk, Place
 from steelyard.io.dates import date_note, read_date
 from steelyard.io.dialect import CsvDialect, codec_of
 from steelyard.io.numbers import ANY_UNIT, ColumnTally, code_note, read_numbers
@@ -64,11 +64,9 @@ class WholeFiles(Reader):
         dialect: CsvDialect,
         like: Mapping[str, Any] = {},
     ) -> None:
-        self.dialect, self.notes, self.about = dialect, [], {}
-        self._like = like
-        self.labels = {}
-        words = dialect.missing_values
-        self.reading = {"missing_values": words}
+        self.dialect, self._like = dialect, like
+        self.notes, self.about, self.labels = [], {}, {}
+        self.reading = {"missing_values": dialect.missing_values}
         self.reading |= {"decimals": {}, "dates": {}, "units": {}}
         self._tables = {file.name: self._table(file) for file in files}
         first = self._tables[files[0].name]
@@ -76,15 +74,10 @@ class WholeFiles(Reader):
         self.names = first.column_names
         self.n_rows = sum(table.num_rows for table in self._tables.values())
 
-    def types(self, names: Sequence[str]) -> dict[str, pa.DataType]:
-        """Return the types of the first file."""
-        first = next(iter(self._tables.values()))
-        return {name: first.schema.field(name).type for name in names}
-
-    def read(self, names: Sequence[str], max_rows: int) -> Iterator[Part]:
+    def read(self, names: Sequence[str], max_rows: int) -> Iterator[Chunk]:
         """Yield some columns of each file."""
         for name, table in self._tables.items():
-            yield Part(table.select(list(names)), [(0, Place(name))])
+            yield Chunk(table.select(list(names)), [(0, Place(name))])
 
     def _table(self, file: File) -> pa.Table:
         try:
@@ -105,7 +98,11 @@ class WholeFiles(Reader):
         engine, _ = _library(_ENGINES[file.format], file)
         how: Any = {"na_values": list(self.dialect.empty), "keep_default_na": False}
         how["comment"] = self.dialect.comment or None
-        with pd.ExcelFile(_data(file), engine=engine) as book:
+        source: Any = file.path
+        if source == "-":
+            with file.open() as raw:
+                source = io.BytesIO(raw.read())
+        with pd.ExcelFile(source, engine=engine) as book:
             how["sheet_name"] = sheet = self._sheet(book.sheet_names, file)
             if engine == "openpyxl":
                 _check_extent(book.book[sheet], f"The sheet {sheet!r} of {file.name}")
@@ -144,9 +141,8 @@ class WholeFiles(Reader):
         if self.dialect.no_header:
             return 0
         first = pd.read_excel(book, sheet_name=sheet, header=None, nrows=60)
-        cells = first.dropna(axis=1, how="all")
-        cells = cells.astype(object).where(cells.notna(), None)
-        rows = cells.to_numpy().tolist()
+        cells = first.dropna(axis=1, how="all").astype(object)
+        rows = cells.where(cells.notna(), None).to_numpy().tolist()
         filled = [k for k, row in enumerate(rows) if any(c is not None for c in row)]
         start = first_names(_without_ends([rows[k] for k in filled]))
         titles = tuple(
@@ -185,9 +181,8 @@ class WholeFiles(Reader):
         by_column = isinstance(rows, dict) and all(
             isinstance(column, list) for column in rows.values()
         )
-        if not by_column and not (
-            isinstance(rows, list) and all(isinstance(row, dict) for row in rows)
-        ):
+        by_row = isinstance(rows, list) and all(isinstance(row, dict) for row in rows)
+        if not by_column and not by_row:
             raise TableError(
                 f"{file.name} holds no table. A table is a list of objects, one for "
                 "each row, or an object with a list for each column."
@@ -261,12 +256,11 @@ class WholeFiles(Reader):
         with file.open() as raw:
             is_gzip = packing_of(file.path).lower() == ".gz"
             text = (raw if is_gzip else file.unpacked(raw)).read()
-        relation, frame, has_weights = parse_arff(
-            text, file.name, self.dialect.encoding
-        )
+        encoding = self.dialect.encoding
+        relation, frame, has_weights = parse_arff(text, file.name, encoding)
         if has_weights:
-            problem = "the weights that its rows state are not used"
-            self.notes.append(f"{file.name}: {problem}")
+            note = "the weights that its rows state are not used"
+            self.notes.append(f"{file.name}: {note}")
         named = [name for name in frame if name.lower() == "class"]
         target = "class" if "class" in named else [*named, frame.columns[-1]][0]
         self.about = {"relation": relation, "target": target}
@@ -305,19 +299,9 @@ def _check_extent(sheet: Any, where: str) -> None:
 
 def _loads(text: str) -> Any:
     """Read JSON; whole numbers beyond 64 bits are floats, as in text files."""
-    return json.loads(text, parse_int=_whole)
-
-
-def _whole(text: str) -> float:
-    number = float(text)
-    return int(text) if abs(number) < 2.0**63 else number
-
-
-def _data(file: File) -> Any:
-    if file.path != "-":
-        return file.path
-    with file.open() as raw:
-        return io.BytesIO(raw.read())
+    return json.loads(
+        text, parse_int=lambda t: int(t) if abs(float(t)) < 2.0**63 else float(t)
+    )
 
 
 def _path(file: File) -> str:

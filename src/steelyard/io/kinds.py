@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -12,17 +13,17 @@ import pyarrow.types as pt
 
 from steelyard._common.one_cell import DATE_TEXT, number_in
 from steelyard.exceptions import ColumnError, TableError
-from steelyard.io.chunks import Part, regroup
+from steelyard.io.chunks import Chunk, regroup
 from steelyard.io.convert import dates_of, numbers_of, plain_numbers
 from steelyard.io.dates import DateTally
 from steelyard.io.dialect import CsvDialect, decimal_in
 from steelyard.io.numbers import exceptions, is_blank
-from steelyard.io.reader import Reader, is_date, is_number, is_text
+from steelyard.io.reader import Reader, is_date, is_number, is_text, value_type
 from steelyard.io.text import TextFiles
 
 # As many digits as a float64 can be trusted with.
 _DIGITS = "{:.15g}".format
-_FIRST_TEXTS = 50
+_MAX_FIRST_TEXTS = 50
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -42,8 +43,13 @@ class Recast(Reader):
         kinds are taken as missing, and reported.
     like : mapping
         How the file of the model was read.
-    target : str, optional
+
+    Attributes
+    ----------
+    target : str or None
         The column of classes: whole numbers stay numbers, booleans become text.
+    n_read, n_unlabelled : int
+        Rows of the last reading, and those of them without a class.
     """
 
     def __init__(
@@ -52,40 +58,40 @@ class Recast(Reader):
         text: Sequence[str] = (),
         numbers: Sequence[str] = (),
         expected: Mapping[str, str] | None = None,
-        target: str | None = None,
         like: Mapping[str, Any] = {},
     ) -> None:
-        self._reader, self._target, self._like = reader, target, like
+        self._reader, self._like = reader, like
+        self.target: str | None = None
         self._text, self._numbers = set(text), set(numbers)
         self._expected = dict(expected or {})
         self._dialect = getattr(reader, "dialect", CsvDialect())
         if isinstance(reader, TextFiles):
             # Before they are numbers, which would lose leading zeros.
-            reader.keep_text({*text, *numbers, *self._expected})
+            reader.as_text.update({*text, *numbers, *self._expected})
         self.name, self.names, self.about = reader.name, reader.names, reader.about
         self.hint, self.labels = reader.hint, reader.labels
         self.n_rows, self.n_bytes = reader.n_rows, reader.n_bytes
         self.is_repeatable, self.is_cheap = reader.is_repeatable, reader.is_cheap
         self.needs_copy, self.reads_ahead = reader.needs_copy, reader.reads_ahead
-        self.n_read = self.n_unlabelled = 0
-        """Rows of the last reading, and those of them without a class."""
-        self._wrong: dict[str, Counter[str]] = {}
-        self._wrong_dates: dict[str, Counter[str]] = {}
-        self._first: dict[str, list[str]] = {}
+        self._forget()
 
-    def with_target(self, target: str) -> Recast:
-        """Set the column of classes."""
-        self._target = target
-        return self
+    def _forget(self) -> None:
+        """Reset what is counted in one reading."""
+        self.n_read = self.n_unlabelled = 0
+        # Cells that are no numbers, or no dates, by column.
+        self._wrong: dict[str, dict[str, Counter[str]]] = {
+            "numbers": defaultdict(Counter),
+            "dates": defaultdict(Counter),
+        }
+        self._first_texts: dict[str, list[str]] = defaultdict(list)
 
     @property
     def notes(self) -> list[str]:  # type: ignore[override]
         """What was detected and left out, a sentence each."""
         notes = list(self._reader.notes)
-        notes += [exceptions(name, wrong) for name, wrong in self._wrong.items()]
-        for name, wrong in self._wrong_dates.items():
-            notes.append(exceptions(name, wrong, "dates"))
-        for name, texts in self._first.items():
+        for what, columns in self._wrong.items():
+            notes += [exceptions(name, wrong, what) for name, wrong in columns.items()]
+        for name, texts in self._first_texts.items():
             if texts and all(map(DATE_TEXT.fullmatch, texts)):
                 notes.append(
                     f"{name}: dates, taken as names, such as {texts[0]!r}, since some "
@@ -99,123 +105,84 @@ class Recast(Reader):
         reading, words = self._reader.reading, self._reader.missing_by_column
         if not words:
             return reading
-        nothing: dict[str, Any] = {"missing_values": []}
-        nothing |= {"decimals": {}, "dates": {}, "units": {}}
-        return {**nothing, **reading, "missing_by_column": dict(words)}
+        defaults: dict[str, Any] = {"missing_values": []}
+        defaults |= {"decimals": {}, "dates": {}, "units": {}}
+        return {**defaults, **reading, "missing_by_column": dict(words)}
 
     def check_names(self, wanted: Sequence[str] | None) -> None:
-        """Raise an error if a part lacks one of some columns, or differs in any."""
+        """Raise an error if a file lacks one of some columns, or differs in any."""
         self._reader.check_names(wanted)
 
-    def types(self, names: Sequence[str]) -> dict[str, pa.DataType]:
-        """Return the types of some columns."""
-        return {
-            name: self._type(name, kind)
-            for name, kind in self._reader.types(names).items()
-        }
-
-    def _type(self, name: str, kind: pa.DataType) -> pa.DataType:
-        held = kind.value_type if pt.is_dictionary(kind) else kind
-        if pt.is_null(held):
-            return kind
-        if is_date(held):
-            is_named = name in self._text or name == self._target
-            return pa.string() if is_named else held
-        if pt.is_decimal(kind) or pt.is_duration(kind) or pt.is_time(kind):
-            kind = held = pa.float64()
-        if name == self._target and not is_text(held):
-            return pa.int64() if is_number(kind) else pa.string()
-        if name == self._target and not isinstance(self._reader, TextFiles):
-            return pa.string()
-        if name in self._text and is_number(held):
-            return pa.string()
-        return pa.float64() if name in self._numbers and is_text(held) else kind
-
-    def read(self, names: Sequence[str], max_rows: int) -> Iterator[Part]:
+    def read(self, names: Sequence[str], max_rows: int) -> Iterator[Chunk]:
         """Yield some columns of all rows."""
-        self.n_read = self.n_unlabelled = 0
-        self._wrong, self._wrong_dates, self._first = {}, {}, {}
-        parts: Iterable[Part] = self._reader.read(names, max_rows)
+        self._forget()
+        chunks: Iterable[Chunk] = self._reader.read(names, max_rows)
         if self._expected:
             # Half of the cells must be numbers, of as many rows as possible.
-            parts = regroup(parts, max_rows)
-        for part in parts:
+            chunks = regroup(chunks, max_rows)
+        for chunk in chunks:
             columns = []
-            for name, column in zip(
-                part.cells.column_names, part.cells.columns, strict=True
-            ):
-                column = self._column(name, column, part)
+            for name in chunk.cells.column_names:
+                column = self._converted(name, chunk)
                 for word in self._reader.missing_by_column.get(name, ()):
                     column = _without(column, word)
-                self._note_texts(name, column)
+                self._keep_first_texts(name, column)
                 columns.append(column)
-            cells = pa.table(columns, names=part.cells.column_names)
-            cells = cells.replace_schema_metadata(part.cells.schema.metadata)
+            cells = pa.table(columns, names=chunk.cells.column_names)
             self.n_read += cells.num_rows
-            if self._target in names:
-                self.n_unlabelled += cells.column(self._target).null_count
-            yield Part(cells, part.places, part.n_bytes)
+            if self.target in names:
+                self.n_unlabelled += cells.column(self.target).null_count
+            yield replace(chunk, cells=cells)
 
-    def _note_texts(self, name: str, column: Any) -> None:
-        """Keep the first texts of a column, which tell whether it holds dates."""
-        if name in self._text or name == self._target:
-            # Names by request.
+    def _keep_first_texts(self, name: str, column: Any) -> None:
+        """Keep the first texts of a column, which show whether it contains dates."""
+        if name in self._text or name == self.target or not pt.is_string(column.type):
             return
-        first = self._first.setdefault(name, [])
-        if len(first) < _FIRST_TEXTS and pt.is_string(column.type):
-            texts = column.drop_null().slice(0, _FIRST_TEXTS - len(first))
-            first += texts.to_pylist()
+        texts = self._first_texts[name]
+        if len(texts) < _MAX_FIRST_TEXTS:
+            more = column.drop_null().slice(0, _MAX_FIRST_TEXTS - len(texts))
+            texts += more.to_pylist()
 
-    def _column(self, name: str, column: Any, part: Part) -> Any:
-        kind = column.type
-        if pt.is_null(kind):
+    # --------------------------------------------------------------------------- casts
+
+    def _converted(self, name: str, chunk: Chunk) -> Any:
+        """Return a column of a chunk in the kind asked for."""
+        column = chunk.column(name)
+        kind = value_type(column.type)
+        if pt.is_null(column.type):
             return column
-        held = kind.value_type if pt.is_dictionary(kind) else kind
-        if is_date(held):
-            if pt.is_dictionary(kind):
-                column = column.cast(held)
-            is_named = name in self._text or name == self._target
-            is_named |= self._expected.get(name) == "text"
-            return _dates_as_text(column) if is_named else column
-        if pt.is_duration(kind) or pt.is_time(kind):
-            column, held = _seconds(column), pa.float64()
-        elif pt.is_decimal(kind):
+        if is_date(kind):
+            is_name = name in self._text or name == self.target
+            is_name |= self._expected.get(name) == "text"
+            return _dates_as_text(column) if is_name else column.cast(kind)
+        if pt.is_duration(column.type) or pt.is_time(column.type):
+            column = _seconds(column)
+        elif pt.is_decimal(column.type):
             column = column.cast(pa.float64(), safe=False)
-            held = column.type
-        if name == self._target and not is_text(held):
+        # Text of text files is stripped already, and may be asked for as numbers.
+        is_stripped = is_text(kind) and isinstance(self._reader, TextFiles)
+        if name == self.target and not is_stripped:
             return _as_classes(column, name)
-        if name == self._target and not isinstance(self._reader, TextFiles):
-            # Text files are stripped already. Blanks around labels mean nothing.
-            return pc.utf8_trim_whitespace(column.cast(pa.string()))
-        if name in self._expected:
-            return self._as_expected(name, column, part)
-        if name in self._text:
-            return as_text(column)
-        if name in self._numbers:
-            return self._as_numbers(name, column, part)
-        return column
-
-    def _as_expected(self, name: str, column: Any, part: Part) -> Any:
-        """Convert a column to its kind in the model."""
-        match self._expected[name]:
+        match self._expected.get(name):
             case "numbers":
-                wrong = self._wrong.setdefault(name, Counter())
-                column = self._as_numbers(name, column, part, wrong)
-                if not wrong:
-                    del self._wrong[name]
-                return column
+                return self._as_numbers(name, column, chunk)
             case "dates":
                 return self._as_dates(name, column)
-            case "text":
-                return column
             case "booleans":
                 return self._as_booleans(name, column)
-        return as_text(column)
+            case "text":
+                return column
+            case str():
+                return as_text(column)
+        if name in self._text:
+            return as_text(column)
+        return (
+            self._as_numbers(name, column, chunk) if name in self._numbers else column
+        )
 
     def _as_dates(self, name: str, column: Any) -> Any:
         """Convert text to dates, in the model's order of day and month."""
-        kind = column.type.value_type if pt.is_dictionary(column.type) else column.type
-        if not is_text(kind):
+        if not is_text(value_type(column.type)):
             return column
         texts = pc.utf8_trim_whitespace(column.cast(pa.string()))
         order = self._like.get("dates", {}).get(name, "")
@@ -226,44 +193,36 @@ class Recast(Reader):
             order = tally.order("") or "dmy"
         dates, wrong = dates_of(texts, order)
         if wrong:
-            self._wrong_dates.setdefault(name, Counter()).update(wrong)
+            self._wrong["dates"][name].update(wrong)
         return dates
 
-    def _as_numbers(
-        self, name: str, column: Any, part: Part, wrong: Counter[str] | None = None
-    ) -> Any:
-        """Convert text to numbers; refuse other cells unless ``wrong`` counts them.
+    def _as_numbers(self, name: str, column: Any, chunk: Chunk) -> Any:
+        """Convert text to numbers.
 
-        A column is refused in any case if half of the cells are no numbers.
+        Other cells are counted if a model expects numbers, unless they are half of all;
+        otherwise they are refused.
         """
-        kind = column.type.value_type if pt.is_dictionary(column.type) else column.type
-        if not is_text(kind):
+        if not is_text(value_type(column.type)):
             # What is neither is refused elsewhere.
             return column
         texts = pc.utf8_trim_whitespace(column.cast(pa.string()))
         unit = self._like.get("units", {}).get(name, "")
         decimal = decimal_in(name, self._dialect, self._like)
-        numbers, others = as_numbers(texts, decimal, self._dialect.thousands, unit)
+        numbers, others = _read_numbers(texts, decimal, self._dialect.thousands, unit)
         bad = {text for text in others if not is_blank(text)}
         n_bad = sum(others[text] for text in bad)
-        if bad and (wrong is None or 2 * n_bad > len(texts) - texts.null_count):
-            raise self._not_numbers(name, texts, part, bad)
-        if wrong is not None:
-            wrong.update(others)
-        elif others:
-            self._wrong.setdefault(name, Counter()).update(others)
+        is_half = 2 * n_bad > len(texts) - texts.null_count
+        if bad and (is_half or name not in self._expected):
+            row = next(k for k, text in enumerate(texts.to_pylist()) if text in bad)
+            place = chunk.place_at(row)
+            raise ColumnError(
+                f"Column {name!r} of {place.name} must hold numbers, but row "
+                f"{place.row + 1} has {texts[row].as_py()!r}. Correct it, leave it "
+                "empty, or name it in `missing_values`."
+            )
+        if others:
+            self._wrong["numbers"][name].update(others)
         return numbers
-
-    def _not_numbers(
-        self, name: str, texts: Any, part: Part, bad: set[str]
-    ) -> ColumnError:
-        row = next(k for k, text in enumerate(texts.to_pylist()) if text in bad)
-        place = part.cut(row, row + 1).places[0][1]
-        return ColumnError(
-            f"Column {name!r} of {place.name} must hold numbers, but row "
-            f"{place.row + 1} has {texts[row].as_py()!r}. Correct it, leave it empty, "
-            "or name it in `missing_values`."
-        )
 
     def _as_booleans(self, name: str, column: Any) -> Any:
         if pt.is_boolean(column.type):
@@ -277,10 +236,10 @@ class Recast(Reader):
         return pa.chunked_array([pa.array(cells, pa.bool_())])
 
 
-def as_numbers(
-    texts: Any, decimal: str, thousands: str, unit: str = ""
+def _read_numbers(
+    texts: Any, decimal: str, thousands: str, unit: str
 ) -> tuple[Any, Counter[str]]:
-    """Return a number for each text, and the texts that are none.
+    """Return a number for each text, and the texts that are not numbers.
 
     Cells are read with the other decimal mark if most are numbers with it alone.
     """
@@ -299,17 +258,14 @@ def as_numbers(
 
 def as_text(column: Any) -> Any:
     """Write numbers as text, whole ones without a point; keep everything else."""
-    kind = column.type
-    held = kind.value_type if pt.is_dictionary(kind) else kind
-    if not is_number(held):
+    kind = value_type(column.type)
+    if not is_number(kind):
         return column
-    if pt.is_dictionary(kind):
-        column = column.cast(held)
-    if pt.is_integer(column.type):
+    column = column.cast(kind)
+    if pt.is_integer(kind):
         return column.cast(pa.string())
-    parts = column.cast(pa.float64()).dictionary_encode().chunks
     texts = []
-    for chunk in parts:
+    for chunk in column.cast(pa.float64()).dictionary_encode().chunks:
         written = pa.array([_DIGITS(v) for v in chunk.dictionary.to_pylist()], "string")
         texts.append(pc.take(written, chunk.indices))
     return pa.chunked_array(texts, pa.string())
@@ -323,7 +279,7 @@ def _without(column: Any, word: str) -> Any:
     >>> _without(pa.chunked_array([[1.0, -999.0]]), "-999").to_pylist()
     [1.0, None]
     """
-    kind: Any = column.type.value_type if pt.is_dictionary(column.type) else column.type
+    kind: Any = value_type(column.type)
     column = column.cast(kind)
     if is_number(kind):
         number = number_in(word)
@@ -346,8 +302,8 @@ def _seconds(column: Any) -> Any:
 
 
 def _dates_as_text(column: Any) -> Any:
-    """Write dates as text files have them, without the time where it is midnight."""
-    texts = column.cast(pa.string())
+    """Write dates as text files have them, without the time if it is midnight."""
+    texts = column.cast(value_type(column.type)).cast(pa.string())
     texts = pc.replace_substring_regex(texts, r"(\.\d*?)0+(Z?)$", r"\1\2")
     texts = pc.replace_substring_regex(texts, r"\.(Z?)$", r"\1")
     return pc.replace_substring_regex(texts, " 00:00:00$", "")
@@ -356,6 +312,9 @@ def _dates_as_text(column: Any) -> Any:
 def _as_classes(column: Any, name: str) -> Any:
     """Return whole numbers as such, and everything else as text."""
     kind = column.type
+    if is_text(value_type(kind)):
+        # Blanks around labels mean nothing.
+        return pc.utf8_trim_whitespace(column.cast(pa.string()))
     if pt.is_dictionary(kind):
         return as_text(column.cast(kind.value_type))
     if pt.is_boolean(kind):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import contextlib
 import glob
 import gzip
@@ -73,8 +74,16 @@ class File:
         return io.BytesIO(self._kept[0])
 
     def unpacked(self, raw: IO[bytes]) -> IO[bytes]:
-        """Undo the compression of what was opened."""
-        return unpack(raw, self.path)
+        """Undo the compression of what was opened, by the name of the file."""
+        match packing_of(self.path).lower():
+            case ".zst":
+                return _zstandard(raw, self.path)
+            case ".zip":
+                archive = zipfile.ZipFile(raw)
+                return archive.open(_only_file(archive, self.path))
+            case ending:
+                opener: Any = _OPENERS.get(ending)
+                return raw if opener is None else opener(raw)
 
     def head(self, n_bytes: int) -> bytes:
         """Return the first bytes; errors are left to later readings.
@@ -300,25 +309,11 @@ def _no_file(path: Path) -> str:
     return f"There is no file {str(path)!r}.{close_names(path.name, beside)}"
 
 
-def key_types(files: Sequence[File]) -> dict[str, bool]:
-    """Return the columns from names of folders, and whether their cells are numbers."""
-    return {
-        key: all(map(_is_whole, (file.keys[key] for file in files)))
-        for key in files[0].keys
-    }
-
-
-def _is_whole(value: str | None) -> bool:
-    # Not isdigit alone, and no leading zeros: "007" is a name.
-    return value is None or (
-        value.isascii() and value.isdigit() and str(int(value)) == value
-    )
-
-
 DAMAGED = (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 """Errors of damaged archives and of files that are not compressed."""
 
-_PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+_OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_PACKED = (*_OPENERS, ".zst", ".zip")
 
 
 def packing_of(path: str | PathLike[str]) -> str:
@@ -333,26 +328,6 @@ def packing_of(path: str | PathLike[str]) -> str:
     return str(ending) if str(ending).lower() in _PACKED else ""
 
 
-def unpack(raw: IO[bytes], path: str) -> IO[bytes]:
-    """Undo the compression, as the name of the file has it."""
-    packed: Any = raw
-    match packing_of(path).lower():
-        case ".gz":
-            packed = gzip.GzipFile(fileobj=raw)
-        case ".bz2":
-            import bz2
-
-            packed = bz2.BZ2File(raw)
-        case ".xz":
-            packed = lzma.LZMAFile(raw)
-        case ".zst":
-            packed = _zstandard(raw, path)
-        case ".zip":
-            archive = zipfile.ZipFile(raw)
-            packed = archive.open(_only_file(archive, path))
-    return packed
-
-
 def within(path: str) -> str:
     """Return the name of the file in an archive."""
     try:
@@ -363,12 +338,16 @@ def within(path: str) -> str:
 
 
 def _only_file(archive: zipfile.ZipFile, path: str) -> str:
-    # Without hidden files and what macOS adds.
+    # Without folders, hidden files and what macOS adds.
     names = [
         name
         for name in archive.namelist()
         if name[-1] != "/"
-        and not any(part[0] == "." or part == "__MACOSX" for part in _parts(name))
+        and not any(
+            part[0] == "." or part == "__MACOSX"
+            for part in name.split("/")
+            if part.strip(".")
+        )
     ]
     if len(names) != 1:
         raise TableError(
@@ -376,10 +355,6 @@ def _only_file(archive: zipfile.ZipFile, path: str) -> str:
             "name the file, a folder or a pattern."
         )
     return names[0]
-
-
-def _parts(name: str) -> list[str]:
-    return [part for part in name.split("/") if part.strip(".")]
 
 
 def _zstandard(raw: IO[bytes], path: str) -> Any:

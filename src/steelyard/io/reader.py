@@ -13,7 +13,7 @@ import pyarrow.types as pt
 
 from steelyard._common.text import listed
 from steelyard.exceptions import ColumnError, TableError
-from steelyard.io.chunks import MAX_ROWS, Part
+from steelyard.io.chunks import MAX_ROWS, Chunk
 
 if TYPE_CHECKING:
     import pandas
@@ -73,11 +73,7 @@ class Reader(ABC):
         """Raise an error if a part lacks one of some columns, or differs in any."""
 
     @abstractmethod
-    def types(self, names: Sequence[str]) -> dict[str, pa.DataType]:
-        """Return the types of some columns, the same in all parts."""
-
-    @abstractmethod
-    def read(self, names: Sequence[str], max_rows: int) -> Iterator[Part]:
+    def read(self, names: Sequence[str], max_rows: int) -> Iterator[Chunk]:
         """Yield some columns of all rows, in order."""
 
 
@@ -144,6 +140,11 @@ def whole_frame(reader: Reader, names: Sequence[str]) -> pandas.DataFrame:
     frame = whole_table(reader, names).to_pandas(date_as_object=False)
     frame.columns = list(names)
     return frame
+
+
+def value_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of the cells, also if a dictionary stores them."""
+    return kind.value_type if pt.is_dictionary(kind) else kind
 
 
 def is_text(kind: pa.DataType) -> bool:

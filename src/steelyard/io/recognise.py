@@ -108,7 +108,12 @@ def scan(
     _need_pyarrow()
     from steelyard.io.scanning import Scan
 
-    _check_columns(columns)
+    if columns is not None and (
+        isinstance(columns, str) or not all(isinstance(name, str) for name in columns)
+    ):
+        raise ParameterError(
+            f"`columns` must be a list of names of columns. Got {columns!r}."
+        )
     if chunk_rows is not None and (not isinstance(chunk_rows, int) or chunk_rows < 1):
         raise ParameterError(f"`chunk_rows` must be 1 or more. Got {chunk_rows!r}.")
     reader = _stream_reader(source)
@@ -130,16 +135,15 @@ def scan(
         from steelyard.io.kinds import Recast
 
         reader = Recast(reader)
-    rows = Scan(
+    return Scan(
         reader,
         target=target,
         weight=weight,
         columns=columns,
         chunk_rows=chunk_rows,
         drop_missing_target=drop_missing_target,
+        work_folder=work_folder,
     )
-    rows.work_folder = work_folder
-    return rows
 
 
 def as_source(
@@ -159,8 +163,11 @@ def as_source(
             f"X is a text, not a table. If it is the path of a file, write "
             f"sy.scan({str(X)!r})."
         )
-    opened = _opened(X)
-    if opened is None:
+    if _is_of(X, "steelyard.io.scanning", "Scan"):
+        opened: Scan = X
+    elif _is_stream(X):
+        opened = scan(X)
+    else:
         return None
     target, weight = _name(y, "y"), _name(sample_weight, "sample_weight")
     source = opened.with_roles(target, weight, work_folder=work_folder)
@@ -172,14 +179,6 @@ def as_source(
     return source
 
 
-def _opened(X: Any) -> Scan | None:
-    if _is_of(X, "steelyard.io.scanning", "Scan"):
-        return X
-    if not _is_stream(X):
-        return None
-    return scan(X)
-
-
 def _name(value: Any, what: str) -> str | None:
     if value is None or isinstance(value, str):
         return value
@@ -187,15 +186,6 @@ def _name(value: Any, what: str) -> str | None:
         f"X is read in chunks, so {what} cannot be an array: give the name of a column "
         f"of X. Got {type(value).__name__}."
     )
-
-
-def _check_columns(columns: Any) -> None:
-    if columns is None:
-        return
-    if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
-        raise ParameterError(
-            f"`columns` must be a list of names of columns. Got {columns!r}."
-        )
 
 
 # ------------------------------------------------------------------------ kinds
@@ -253,8 +243,7 @@ def _stream_reader(source: Any) -> Reader | None:
         return None
     from steelyard.io import streams
 
-    if isinstance(source, nw.LazyFrame):
-        source = source.to_native()
+    source = nw.to_native(source, pass_through=True)
     kind = _kind(source)
     if kind is not None:
         make: Callable[[Any], Reader] = getattr(streams, kind)
@@ -275,6 +264,7 @@ def open_files(
     format: str | None = None,
     once: bool = False,
     like: Mapping[str, Any] = {},
+    missing_values: Sequence[str] | None = None,
     **asked: Any,
 ) -> Reader:
     """Return the reader of files; see ``scan``, and ``asked_dialect`` for the options.
@@ -282,37 +272,31 @@ def open_files(
     ``like`` describes how the file of a model was read, for what files leave open.
     """
     _need_pyarrow()
-    from steelyard.io.dialect import missing_words
-    from steelyard.io.paths import find_column
+    from steelyard.io.dialect import CsvDialect, asked_dialect, missing_words
+    from steelyard.io.paths import find_column, find_files
 
-    words, by_column = missing_words(asked.pop("missing_values", None))
-    reader = _open_files(source, format, once, like, missing_values=words, **asked)
-    for name in by_column:
-        find_column(name, reader.names, reader.name)
-    reader.missing_by_column = {**like.get("missing_by_column", {}), **by_column}
-    return reader
-
-
-def _open_files(
-    source: Any, format: str | None, once: bool, like: Mapping[str, Any], **asked: Any
-) -> Reader:
-    from steelyard.io.dialect import CsvDialect, asked_dialect
-    from steelyard.io.paths import find_files
-
-    options, files = asked_dialect(**asked), find_files(source, format, once=once)
+    words, by_column = missing_words(missing_values)
+    options = asked_dialect(missing_values=words, **asked)
+    files = find_files(source, format, once=once)
+    reader: Reader
     match files[0].format:
         case "parquet" | "arrow":
             from steelyard.io.columnar import ColumnarFiles
 
-            return ColumnarFiles(files)
+            reader = ColumnarFiles(files)
         case "csv" | "tsv" | "txt":
             from steelyard.io.text import TextFiles
 
-            return TextFiles(files, options, like=like)
-    from steelyard.io.formats import WholeFiles
+            reader = TextFiles(files, options, like=like)
+        case _:
+            from steelyard.io.formats import WholeFiles
 
-    given = {name: value for name, value in options.items() if value is not None}
-    return WholeFiles(files, CsvDialect(**given), like)
+            given = {name: v for name, v in options.items() if v is not None}
+            reader = WholeFiles(files, CsvDialect(**given), like)
+    for name in by_column:
+        find_column(name, reader.names, reader.name)
+    reader.missing_by_column = {**like.get("missing_by_column", {}), **by_column}
+    return reader
 
 
 def _need_pyarrow() -> None:

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import (
-    Generator,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
 
@@ -20,13 +15,7 @@ import pyarrow.compute as pc
 from steelyard._common import progress
 from steelyard._common.allowed import LARGEST_WEIGHT, MIN_WEIGHT
 from steelyard.exceptions import ColumnError, TableError
-from steelyard.io.chunks import (
-    MAX_ROWS,
-    Chunk,
-    Part,
-    read_ahead,
-    regroup,
-)
+from steelyard.io.chunks import MAX_ROWS, Chunk, read_ahead, regroup
 from steelyard.io.copies import CopyReader, copy_of
 from steelyard.io.paths import find_column
 from steelyard.io.reader import Reader, is_number
@@ -49,6 +38,7 @@ class Scan:
         columns: Sequence[str] | None = None,
         chunk_rows: int | None = None,
         drop_missing_target: bool = False,
+        work_folder: str | PathLike[str] | None = None,
     ) -> None:
         self._reader = reader
         self._columns = None if columns is None else list(columns)
@@ -56,7 +46,7 @@ class Scan:
         self.drops_unlabelled = drop_missing_target
         self._copy: CopyReader | None = None
         self._n_read: int | None = None
-        self.work_folder: str | PathLike[str] | None = None
+        self.work_folder = work_folder
         self.n_dropped = 0
         """How many rows without a target the last reading left out."""
         self._take_roles(target, weight)
@@ -139,12 +129,6 @@ class Scan:
         return self._copy is not None or self._reader.is_cheap
 
     @property
-    def schema(self) -> pa.Schema:
-        """Types of the columns, the same in all chunks of a source that is kept."""
-        self._keep()
-        return pa.schema(self._source.types(self.names).items())
-
-    @property
     def _source(self) -> Reader:
         return self._reader if self._copy is None else self._copy
 
@@ -175,61 +159,59 @@ class Scan:
         """Make a copy if reading again would be slow, impossible or uncertain."""
         if not self.is_cheap:
             self._copy = copy_of(
-                self._parts_to_copy, self.work_folder, self._reader.name
+                lambda: self._watched(self._read(self.names), "copy"),
+                self.work_folder,
+                self._reader.name,
             )
 
-    def _parts_to_copy(self) -> Generator[Part]:
-        return self._watched(self._parts(self.names), "copy")
+    def _read(self, names: list[str]) -> Iterator[Chunk]:
+        chunks = self._source.read(names, self._chunk_rows)
+        return read_ahead(chunks) if self._source.reads_ahead else chunks
 
-    def _parts(self, names: list[str]) -> Iterator[Part]:
-        parts = self._source.read(names, self._chunk_rows)
-        return read_ahead(parts) if self._source.reads_ahead else parts
-
-    def _watched(self, parts: Iterable[Part], step: str) -> Generator[Part]:
-        rows = n_bytes = 0
+    def _watched(self, chunks: Iterable[Chunk], step: str) -> Generator[Chunk]:
+        """Yield chunks, and report progress to whoever watches."""
+        n_rows = n_bytes = 0
         source = self._source
-        for part in parts:
-            yield part
-            rows, n_bytes = rows + part.cells.num_rows, n_bytes + part.n_bytes
+        for chunk in chunks:
+            yield chunk
+            n_rows, n_bytes = n_rows + chunk.n_rows, n_bytes + chunk.n_bytes
             if progress.current is not None:
                 totals = source.n_rows, source.n_bytes
-                progress.current.read(step, rows, n_bytes, totals)
+                progress.current.read(step, n_rows, n_bytes, totals)
 
     def _checked(self, names: list[str]) -> Iterator[Chunk]:
-        also = [
-            name
-            for name in (self.target,)
-            if self.drops_unlabelled and name is not None
-        ]
-        parts = self._parts(list(dict.fromkeys([*names, *also])))
-        row = seen = dropped = 0
+        read = [*names]
+        if self.drops_unlabelled and self.target is not None:
+            read.append(self.target)
+        chunks = self._read(list(dict.fromkeys(read)))
+        row = seen = 0
         weight = 0.0
-        for part in self._watched(regroup(parts, self._chunk_rows), "read"):
-            chunk = Chunk(part.cells, row, part.places)
+        for chunk in self._watched(regroup(chunks, self._chunk_rows), "read"):
             seen += chunk.n_rows
-            if self.target in part.cells.column_names:
+            chunk = replace(chunk, first_row=row)
+            if self.target in chunk.cells.column_names:
                 chunk = self._with_target(chunk, seen)
             if self.weight in names:
                 weight += _check_weights(chunk, self.weight)
-            dropped += part.cells.num_rows - chunk.n_rows
             row += chunk.n_rows
             if chunk.n_rows:
-                yield Chunk(chunk.cells.select(names), chunk.first_row, chunk.places)
-        self._finish(row, seen, dropped)
+                yield replace(chunk, cells=chunk.cells.select(names))
+        self._finish(row, seen)
         if self.weight in names and not weight:
             raise TableError(
                 "All sample weights are zero: no row is left to learn from."
             )
 
-    def _finish(self, row: int, seen: int, dropped: int) -> None:
+    def _finish(self, row: int, seen: int) -> None:
+        """Compare the number of rows with that of the reading before."""
         expected = self._source.n_rows if self._n_read is None else self._n_read
         n_rows = seen if self._n_read is None else row
         if expected is not None and n_rows != expected:
             raise TableError(_CHANGED.format(f"{expected:,}", f"{n_rows:,}"))
         if not row:
-            problem = "no row with a target" if dropped else "no rows"
+            problem = "no row with a target" if seen else "no rows"
             raise TableError(f"There are {problem} in {self._reader.name}.")
-        self._n_read, self.n_dropped = row, dropped
+        self._n_read, self.n_dropped = row, seen - row
 
     def _with_target(self, chunk: Chunk, seen: int) -> Chunk:
         """Return the rows with a target; refuse others unless they are dropped."""
@@ -273,7 +255,7 @@ def _without(chunk: Chunk, missing: np.ndarray[Any, np.dtype[np.bool_]]) -> Chun
     places = [
         (k, chunk.place_at(int(kept[k]))) for k in sorted(begins) if k < len(kept)
     ]
-    return Chunk(chunk.cells.take(pa.array(kept)), chunk.first_row, places)
+    return replace(chunk, cells=chunk.cells.take(pa.array(kept)), places=places)
 
 
 def _check_weights(chunk: Chunk, name: str | None) -> float:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 
 from steelyard.exceptions import ColumnError, TableError
-from steelyard.io.chunks import Part, Place
+from steelyard.io.chunks import Chunk, Place
 from steelyard.io.paths import check_distinct
 from steelyard.io.reader import Reader, check_names_of, plain
 
@@ -20,19 +21,13 @@ class _Stream(Reader):
 
     is_cheap = False
 
-    _schema: pa.Schema
+    def __init__(self, schema: pa.Schema) -> None:
+        self.names = list(schema.names)
 
-    @property
-    def names(self) -> list[str]:  # type: ignore[override]
-        return list(self._schema.names)
-
-    def types(self, names: Sequence[str]) -> dict[str, pa.DataType]:
-        return {name: plain(self._schema.field(name).type) for name in names}
-
-    def read(self, names: Sequence[str], max_rows: int) -> Iterator[Part]:
+    def read(self, names: Sequence[str], max_rows: int) -> Iterator[Chunk]:
         row = 0
         for cells in self._tables(list(names), max_rows):
-            yield Part(cells, [(0, Place(self.name, None, row))])
+            yield Chunk(cells, [(0, Place(self.name, None, row))])
             row += cells.num_rows
 
     @abstractmethod
@@ -46,8 +41,8 @@ class DatasetReader(_Stream):
     reads_ahead = True
 
     def __init__(self, dataset: Any) -> None:
+        super().__init__(dataset.schema)
         self._dataset = dataset
-        self._schema = dataset.schema
         format = getattr(getattr(dataset, "format", None), "default_extname", "")
         self.is_cheap = format in ("parquet", "ipc")
         self._is_parquet = format == "parquet"
@@ -87,7 +82,7 @@ class LazyReader(_Stream):
             )
         self._frame = frame
         # An empty frame converts types of polars to those of its tables.
-        self._schema = as_arrow(frame.collect_schema().to_frame(), self.name).schema
+        super().__init__(as_arrow(frame.collect_schema().to_frame(), self.name).schema)
 
     def _tables(self, names: list[str], max_rows: int) -> Iterator[pa.Table]:
         chosen = self._frame.select(names)
@@ -104,15 +99,13 @@ class ArrowReader(_Stream):
         self.name = "the query" if self.is_repeatable else "the stream"
         # A query starts when it is opened, so the first reading goes on from here.
         self._opened: Any = _open(stream)
-        self._schema = pa.schema(
-            [field.with_type(plain(field.type)) for field in self._opened.schema]
-        )
+        super().__init__(self._opened.schema)
 
     def _tables(self, names: list[str], max_rows: int) -> Iterator[pa.Table]:
         opened, self._opened = self._opened, None
         if opened is None:
             if not self.is_repeatable:
-                raise already_read(self.name)
+                raise _already_read(self.name)
             opened = _open(self._stream)
         for batch in opened:
             yield as_arrow(batch, self.name).select(names)
@@ -125,46 +118,36 @@ class FrameReader(Reader):
     name = "the iterable"
 
     def __init__(self, frames: Iterable[Any]) -> None:
-        self._frames = frames
-        self._iterator: Iterator[Any] | None = iter(frames)
-        self.is_repeatable = self._iterator is not frames
+        iterator = iter(frames)
+        self._frames, self.is_repeatable = frames, iterator is not frames
         try:
-            self._first = as_arrow(next(self._iterator), _chunk(0))
+            first = as_arrow(next(iterator), _chunk(0))
         except StopIteration:
             raise TableError("The iterable of frames is empty.") from None
-        self.names = list(self._first.column_names)
+        # The first reading goes on from here.
+        self._opened: Iterator[Any] | None = chain([first], iterator)
+        self.names = list(first.column_names)
         self._wanted: Sequence[str] | None = None
 
     def check_names(self, wanted: Sequence[str] | None) -> None:
         """Set the columns that every frame must have, None for those of the first."""
         self._wanted = wanted
 
-    def types(self, names: Sequence[str]) -> dict[str, pa.DataType]:
-        """Return the types of the first frame."""
-        return {name: self._first.schema.field(name).type for name in names}
-
-    def read(self, names: Sequence[str], max_rows: int) -> Iterator[Part]:
+    def read(self, names: Sequence[str], max_rows: int) -> Iterator[Chunk]:
         """Yield some columns of all frames."""
-        for k, cells in enumerate(self._tables()):
-            parts = [(_chunk(0), self.names), (_chunk(k), cells.column_names)]
-            check_names_of(parts, self._wanted)
-            yield Part(cells.select(list(names)), [(0, Place(_chunk(k)))])
-
-    def _tables(self) -> Iterator[pa.Table]:
-        rest, self._iterator = self._iterator, None
-        if rest is None:
+        frames, self._opened = self._opened, None
+        if frames is None:
             if not self.is_repeatable:
-                raise already_read(self.name)
-            rest = iter(self._frames)
-        else:
-            yield self._first
-            # Only its schema is still needed.
-            self._first = self._first.slice(0, 0)
-        for k, frame in enumerate(rest, 1):
-            yield as_arrow(frame, _chunk(k))
+                raise _already_read(self.name)
+            frames = iter(self._frames)
+        for k, frame in enumerate(frames):
+            cells = as_arrow(frame, _chunk(k))
+            columns = [(_chunk(0), self.names), (_chunk(k), cells.column_names)]
+            check_names_of(columns, self._wanted)
+            yield Chunk(cells.select(list(names)), [(0, Place(_chunk(k)))])
 
 
-def already_read(name: str) -> TableError:
+def _already_read(name: str) -> TableError:
     """Return the error of a second reading of what can be read once."""
     return TableError(
         f"The rows of {name} were read before, and cannot be read again. Make a new "

@@ -8,7 +8,7 @@ read once more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import IO, Any
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from steelyard.io.chunks import Part, Place
+from steelyard.io.chunks import Chunk, Place
 from steelyard.io.columnar import types_of_keys, with_keys
 from steelyard.io.convert import (
     as_decided,
@@ -155,17 +155,9 @@ class TextFiles(Reader):
         parts = [(lines.file.name, lines.names) for lines in self._files]
         check_names_of(parts, wanted, self._keys)
 
-    def keep_text(self, names: Iterable[str]) -> None:
-        """Keep some columns as written, even if all cells are numbers."""
-        self.as_text.update(names)
-
-    def types(self, names: Sequence[str]) -> dict[str, pa.DataType]:
-        """Return null types: the temporary copy has the real ones."""
-        return dict.fromkeys(names, pa.null())
-
     # ------------------------------------------------------------------------- reading
 
-    def read(self, names: Sequence[str], max_rows: int) -> Iterator[Part]:
+    def read(self, names: Sequence[str], max_rows: int) -> Iterator[Chunk]:
         """Yield numbers and text, as decided by the cells so far.
 
         If a later cell refutes that, the rest is still counted, so that one restart is
@@ -181,7 +173,7 @@ class TextFiles(Reader):
                 if counting.is_valid:
                     cells = with_keys(cells, lines.file, self._keys, names)
                     place = Place(lines.file.name, None, row)
-                    yield Part(cells.select(list(names)), [(0, place)], n_bytes)
+                    yield Chunk(cells.select(list(names)), [(0, place)], n_bytes)
                 row += block.num_rows
             # A file rewritten meanwhile would be read as a mixture.
             lines.file.check()
