@@ -16,7 +16,7 @@ import pyarrow.types as pt
 from steelyard.exceptions import TableError
 from steelyard.io.chunks import MAX_BYTES, Chunk, Place, Places, places_between
 from steelyard.io.paths import File, check_distinct
-from steelyard.io.reader import Reader, check_names_of, conform, join_types
+from steelyard.io.reader import Reader, conform, join_types
 
 _DAMAGED = (pa.ArrowException, OSError)
 # A guess at the bytes of a text, which only sizes of chunks depend on.
@@ -59,23 +59,19 @@ class ColumnarFiles(Reader):
     def __init__(self, files: Sequence[File]) -> None:
         self._contents = [_look_into(file) for file in files]
         first = self._contents[0]
-        self._keys = types_of_keys(files, first.schema.names)
+        self.columns = [(each.file.name, each.schema.names) for each in self._contents]
+        self.keys = types_of_keys(files, first.schema.names)
         self.name = first.file.name if len(files) == 1 else f"{len(files)} files"
-        self.names = [*first.schema.names, *self._keys]
+        self.names = [*first.schema.names, *self.keys]
         self.n_rows = sum(contents.n_rows for contents in self._contents)
         self.n_bytes = sum(file.size for file in files)
         nested = dict.fromkeys(n for each in self._contents for n in each.nested)
         self.notes = [f"{name}: nested values, left out" for name in nested]
 
-    def check_names(self, wanted: Sequence[str] | None) -> None:
-        """Raise an error if a file lacks a column, or has one more."""
-        files = [(each.file.name, each.schema.names) for each in self._contents]
-        check_names_of(files, wanted, self._keys)
-
     def _type(self, name: str) -> pa.DataType:
         """Return a type for the cells of a column in all files."""
-        if name in self._keys:
-            return self._keys[name]
+        if name in self.keys:
+            return self.keys[name]
         kinds = [each.schema.field(name).type for each in self._contents]
         return join_types(
             name, list(dict.fromkeys(kinds)), partial(self._example, name)
@@ -94,11 +90,11 @@ class ColumnarFiles(Reader):
     def read(self, names: Sequence[str], max_rows: int) -> Iterator[Chunk]:
         """Yield some columns of all rows, file by file."""
         types = {name: self._type(name) for name in names}
-        stored = [name for name in names if name not in self._keys]
+        stored = [name for name in names if name not in self.keys]
         for contents in self._contents:
             contents.file.check()
             for chunk in _read_file(contents, stored, max_rows):
-                cells = with_keys(chunk.cells, contents.file, self._keys, names)
+                cells = with_keys(chunk.cells, contents.file, self.keys, names)
                 yield replace(chunk, cells=conform(cells, types, contents.file.name))
 
 

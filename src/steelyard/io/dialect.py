@@ -243,7 +243,9 @@ def find_dialect(
     if separator is None and lines and (line := _SEPARATOR_LINE.fullmatch(lines[0])):
         separator = line[1]
     tops = {
-        (sep, quote): top_of(lines, CsvDialect(**{**fields, **_marks(sep, quote)}))
+        (sep, quote): top_of(
+            lines, CsvDialect(**fields | {"separator": sep, "quote": quote})
+        )
         for sep in _candidates(separator, usual, lines)
         for quote in _quotes(lines, sep)
     }
@@ -253,31 +255,16 @@ def find_dialect(
         # One column, or irregular lines: errors are those of the usual separator.
         sep, quote = like.get("separator", usual if usual != " " else ","), '"'
     if asked.get("decimal") is None:
-        rows = _rows_of(tops.get((sep, quote)), fields)
-        marks = _marks_of(rows, {"", *fields["missing_values"]})
-        fields["decimal"] = decimal_of(marks, sep, **_expected(like, sep))
-    return CsvDialect(**{**fields, **_marks(sep, quote)})
-
-
-def _expected(like: Mapping[str, Any], separator: str) -> dict[str, Any]:
-    """Return the decimal mark of a model's file; a guess if separators differ."""
-    mark = like.get("decimal")
-    if like.get("separator", separator) == separator:
-        return {"of_model": mark}
-    return {"guess": mark or "."}
-
-
-def _marks(separator: str, quote: str) -> dict[str, str]:
-    return {"separator": separator, "quote": quote}
-
-
-def _rows_of(
-    top: tuple[Top, list[list[str]]] | None, fields: Mapping[str, Any]
-) -> list[list[str]]:
-    """Return the rows below the names."""
-    if top is None:
-        return []
-    return top[1][: MAX_ROWS - 1] if fields.get("no_header") else top[1][1:MAX_ROWS]
+        _, rows = tops.get((sep, quote), (Top(), []))
+        first = 0 if fields.get("no_header") else 1
+        below = rows[first : first + MAX_ROWS - 1]
+        marks = _marks_of(below, {"", *fields["missing_values"]})
+        # That of a model's file is a guess if separators differ.
+        of_model, guess = like.get("decimal"), "."
+        if like.get("separator", sep) != sep:
+            of_model, guess = None, of_model or "."
+        fields["decimal"] = decimal_of(marks, sep, guess, of_model)
+    return CsvDialect(**fields | {"separator": sep, "quote": quote})
 
 
 def first_lines(head: bytes, dialect: CsvDialect) -> list[str]:

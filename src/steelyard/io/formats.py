@@ -16,9 +16,9 @@ from steelyard._common.text import did_you_mean, listed
 from steelyard.exceptions import TableError
 from steelyard.io.arff import parse_arff
 from steelyard.io.chunks import Chunk, Place
-from steelyard.io.dates import date_note, read_date
+from steelyard.io.dates import read_date
 from steelyard.io.dialect import CsvDialect, codec_of
-from steelyard.io.numbers import ANY_UNIT, ColumnTally, code_note, read_numbers
+from steelyard.io.numbers import ANY_UNIT, ColumnTally, column_reading, read_numbers
 from steelyard.io.paths import File, packing_of
 from steelyard.io.preamble import Top, first_names
 from steelyard.io.reader import Reader
@@ -201,20 +201,15 @@ class WholeFiles(Reader):
         present = texts.dropna()
         tally = ColumnTally(".", self.dialect.thousands)
         tally.add_texts(Counter(present), present.head(200).tolist())
-        if (order := tally.dates.order("")) is not None:
-            self.notes.append(date_note(name, order, tally.dates.has_time))
-            self.reading["dates"][name] = order
+        order = tally.dates.order("")
+        self.notes += tally.notes(name, ".", order)
+        for part, entries in column_reading({name: tally}, {name: order}, ".").items():
+            self.reading[part].update(entries)
+        if order is not None:
             dates = {text: read_date(text, order) for text in present.unique()}
             return pd.to_datetime(texts.map(dates))
-        if tally.are_codes:
-            self.notes.append(code_note(name, tally.width))
         if not tally.is_numeric():
             return texts
-        self.notes += tally.notes(name, ".")
-        if tally.mark != ".":
-            self.reading["decimals"][name] = tally.mark
-        if unit := tally.tally.unit:
-            self.reading["units"][name] = unit
         marks = tally.mark, self.dialect.thousands
         numbers = read_numbers(present.unique(), *marks, ANY_UNIT)
         values = texts.map({text: number.value for text, number in numbers.items()})

@@ -40,10 +40,12 @@ class CsvLines:
     dialect : CsvDialect
         How the cells of the source are written.
     may_change : bool
-        Whether the encoding was guessed, so that later bytes may refute it.
+        Whether each file has its own encoding, a guess that later bytes may refute.
     """
 
     def __init__(self, file: File, dialect: CsvDialect, may_change: bool) -> None:
+        if may_change:
+            dialect = replace(dialect, encoding=find_encoding(file.head(HEAD)))
         self.file, self.dialect, self.may_change = file, dialect, may_change
         self.top, self.n_above = Top(), dialect.skip
         """The lines above the names, and their number."""
@@ -51,14 +53,6 @@ class CsvLines:
         self.names = [name for name in self.header if name]
         check_distinct(self.names, file.name)
         self._short: list[int] = []
-
-    @classmethod
-    def of(cls, file: File, dialect: CsvDialect, asked: bool) -> CsvLines:
-        """Open a file of a source, with its own encoding unless one was given."""
-        if not asked:
-            encoding = find_encoding(file.head(HEAD))
-            dialect = replace(dialect, encoding=encoding)
-        return cls(file, dialect, not asked)
 
     def left_out(self) -> list[str]:
         """Return notes on what is left out and what is taken as missing."""
@@ -104,11 +98,6 @@ class CsvLines:
             quotechar=self.dialect.quote,
             skipinitialspace=True,
         )
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether there are no comments, and blanks do not separate cells."""
-        return not self.dialect.comment and self.dialect.separator != " "
 
     def _read_header(self) -> list[str]:
         self.top, _ = top_of(

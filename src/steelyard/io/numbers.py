@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from steelyard._common.text import counted
-from steelyard.io.dates import DateTally
+from steelyard.io.dates import DateTally, date_note
 from steelyard.io.dialect import CURRENCY, DECIMALS, GROUPS, UNIT, Marks
 
 _BLANK_WORDS = frozenset(
@@ -226,12 +226,22 @@ class ColumnTally:
         """The counts with that mark."""
         return self.by_mark[self.mark]
 
-    def notes(self, name: str, decimal: str) -> list[str]:
-        """Say how the numbers are written, in a file with some decimal mark."""
+    def notes(self, name: str, decimal: str, order: str | None) -> list[str]:
+        """Return notes on how cells are read, in a file with some decimal mark.
+
+        ``order`` is that of days and months in a column of dates.
+        """
+        if self.are_codes:
+            n_digits = f"all cells have {self.width} digits, and some begin with 0"
+            return [f"{name}: names, since {n_digits}"]
+        if order is not None:
+            return [date_note(name, order, self.dates.has_time)]
+        if not self.is_odd or not self.is_numeric():
+            return []
         if self.mark == decimal:
             return self.tally.notes(name)
-        said = f"{name}: numbers, with decimal {DECIMALS[self.mark]}"
-        return [said, *self.tally.notes(name)]
+        note = f"{name}: numbers, with decimal {DECIMALS[self.mark]}"
+        return [note, *self.tally.notes(name)]
 
     @property
     def are_codes(self) -> bool:
@@ -249,6 +259,21 @@ class ColumnTally:
         return not is_text and self.tally.is_numeric()
 
 
+def column_reading(
+    columns: Mapping[str, ColumnTally], orders: Mapping[str, str | None], decimal: str
+) -> dict[str, dict[str, str]]:
+    """Return what a model keeps of how columns are read, in files with a decimal mark.
+
+    ``orders`` are those of days and months in columns of dates.
+    """
+    numbers = {n: t for n, t in columns.items() if t.is_odd and t.is_numeric()}
+    return {
+        "decimals": {n: t.mark for n, t in numbers.items() if t.mark != decimal},
+        "dates": {name: order for name, order in orders.items() if order},
+        "units": {n: t.tally.unit for n, t in numbers.items() if t.tally.unit},
+    }
+
+
 def exceptions(name: str, wrong: Counter[str], what: str = "numbers") -> str:
     """Return a note on the cells in a column of numbers or dates that are no such.
 
@@ -259,11 +284,6 @@ def exceptions(name: str, wrong: Counter[str], what: str = "numbers") -> str:
     """
     cells = counted(wrong.total(), "cell")
     return f"{name}: {what}, except {cells}: {quoted(wrong)}; taken as missing"
-
-
-def code_note(name: str, width: int | None) -> str:
-    """Return a note on a column of digits that is read as names."""
-    return f"{name}: names, since all cells have {width} digits, and some begin with 0"
 
 
 def is_blank(text: str) -> bool:

@@ -69,8 +69,15 @@ class Reader(ABC):
     n_rows: int | None = None
     n_bytes: int | None = None
 
-    def check_names(self, wanted: Sequence[str] | None) -> None:  # noqa: B027
-        """Raise an error if a part lacks one of some columns, or differs in any."""
+    columns: Sequence[tuple[str, Sequence[str]]] = ()
+    """Names of several files, and their columns."""
+
+    keys: Mapping[str, pa.DataType] = {}
+    """Types of the columns from names of folders."""
+
+    def check_names(self, wanted: Sequence[str] | None) -> None:
+        """Raise an error if a file lacks one of some columns, or differs in any."""
+        check_names_of(self.columns, wanted, self.keys)
 
     @abstractmethod
     def read(self, names: Sequence[str], max_rows: int) -> Iterator[Chunk]:
@@ -78,18 +85,20 @@ class Reader(ABC):
 
 
 def check_names_of(
-    parts: Sequence[tuple[str, Sequence[str]]],
+    files: Sequence[tuple[str, Sequence[str]]],
     wanted: Iterable[str] | None,
     keys: Iterable[str] = (),
 ) -> None:
-    """Refuse a part that lacks a column of the first part, or has one more.
+    """Refuse a file that lacks a column of the first one, or has one more.
 
     More columns are fine if only some are ``wanted``. ``keys`` are columns from names
     of folders.
     """
-    (first, of_first), *others = parts
+    if not files:
+        return
+    first, of_first = files[0]
     expected = set(of_first if wanted is None else wanted) - {*keys}
-    for name, columns in others:
+    for name, columns in files[1:]:
         if lacking := expected - {*columns}:
             raise ColumnError(
                 f"{name} has no column {min(lacking)!r} that {first} has. Its columns: "

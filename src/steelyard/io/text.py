@@ -25,12 +25,11 @@ from steelyard.io.convert import (
     count_texts,
     plain_numbers,
 )
-from steelyard.io.dates import date_note
 from steelyard.io.dialect import HEAD, USUAL, decimal_in, decimal_of, find_dialect
 from steelyard.io.lines import LARGEST_CELL, CsvLines, WatchedStream
-from steelyard.io.numbers import ColumnTally, code_note
+from steelyard.io.numbers import ColumnTally, column_reading
 from steelyard.io.paths import File
-from steelyard.io.reader import Reader, TypesChangedError, check_names_of
+from steelyard.io.reader import Reader, TypesChangedError
 
 _ROWS = 2**15
 
@@ -65,12 +64,13 @@ class TextFiles(Reader):
         self.dialect = find_dialect(files[0].head(HEAD), asked, usual, like)
         self._like = like
         self.asked, self._usual, self._block_bytes = asked, usual, block_bytes
-        is_asked = asked.get("encoding") is not None
-        self._files = [CsvLines.of(file, self.dialect, is_asked) for file in files]
+        is_guess = asked.get("encoding") is None
+        self._files = [CsvLines(file, self.dialect, is_guess) for file in files]
+        self.columns = [(lines.file.name, lines.names) for lines in self._files]
         first = self._files[0]
-        self._keys = types_of_keys(files, first.names)
+        self.keys = types_of_keys(files, first.names)
         self.name = files[0].name if len(files) == 1 else f"{len(files)} files"
-        self.names = [*first.names, *self._keys]
+        self.names = [*first.names, *self.keys]
         self.n_bytes = sum(file.size for file in files)
         self.as_text: set[str] = set()
         """Columns that are kept as written."""
@@ -92,7 +92,12 @@ class TextFiles(Reader):
                 notes.append(f"{lines.file.name}: encoding {lines.dialect.encoding}")
         notes += [note for lines in self._files for note in lines.left_out()]
         for name, tally in self.decided.items():
-            notes += self._notes_of(name, tally)
+            notes += tally.notes(name, self.dialect.decimal, self.date_order(name))
+            if self._may_be_thousands(tally):
+                notes.append(
+                    f"{name}: all points have three digits behind them. They are read "
+                    "as decimal points; if they mark thousands, say thousands '.'"
+                )
         return notes
 
     def _thousands(self) -> str:
@@ -105,27 +110,14 @@ class TextFiles(Reader):
         shown = " or ".join(map(repr, sorted(marks)))
         return f"thousands marked by {shown}" if marks and not is_asked else ""
 
-    def _notes_of(self, name: str, tally: ColumnTally) -> list[str]:
-        if tally.are_codes:
-            return [code_note(name, tally.width)]
-        if (order := self.date_order(name)) is not None:
-            return [date_note(name, order, tally.dates.has_time)]
-        if tally.is_odd:
-            is_numeric = tally.is_numeric()
-            return tally.notes(name, self.dialect.decimal) if is_numeric else []
-        if self._may_be_thousands(tally):
-            return [
-                f"{name}: all points have three digits behind them. They are read as "
-                "decimal points; if they mark thousands, say thousands '.'"
-            ]
-        return []
-
     def _may_be_thousands(self, tally: ColumnTally) -> bool:
         """Whether points that are read as decimal points may separate thousands."""
+        if tally.are_codes or tally.is_odd or tally.are_whole:
+            return False
         is_open = self.asked.get("decimal") is None and "decimal" not in self._like
         is_german = self.dialect.separator == ";" and self.dialect.decimal == "."
         votes = any(t.marks.certain for t in self.decided.values())
-        return is_open and is_german and not tally.are_whole and not votes
+        return is_open and is_german and not votes
 
     def date_order(self, name: str) -> str | None:
         """Return the order of days and months of a column of dates, else None."""
@@ -139,21 +131,8 @@ class TextFiles(Reader):
     def reading(self) -> dict[str, Any]:  # type: ignore[override]
         """How the files are read, for files to predict."""
         orders = {name: self.date_order(name) for name in self.decided}
-        units = {n: t.tally.unit for n, t in self.decided.items() if t.is_odd}
-        numeric = {n for n in units if self.decided[n].is_numeric()}
-        marks = {name: self.decided[name].mark for name in numeric}
-        own = self.dialect.decimal
-        return {
-            **self.dialect.reading,
-            "decimals": {n: mark for n, mark in marks.items() if mark != own},
-            "dates": {name: order for name, order in orders.items() if order},
-            "units": {n: unit for n, unit in units.items() if unit and n in numeric},
-        }
-
-    def check_names(self, wanted: Sequence[str] | None) -> None:
-        """Raise an error if a file lacks a column, or has one more."""
-        parts = [(lines.file.name, lines.names) for lines in self._files]
-        check_names_of(parts, wanted, self._keys)
+        columns = column_reading(self.decided, orders, self.dialect.decimal)
+        return {**self.dialect.reading, **columns}
 
     # ------------------------------------------------------------------------- reading
 
@@ -163,7 +142,7 @@ class TextFiles(Reader):
         If a later cell refutes that, the rest is still counted, so that one restart is
         enough.
         """
-        stored = [name for name in names if name not in self._keys]
+        stored = [name for name in names if name not in self.keys]
         counting = _Counting(self, stored)
         for lines in self._files:
             lines.file.check()
@@ -171,7 +150,7 @@ class TextFiles(Reader):
             for block, n_bytes in self._blocks(lines, stored):
                 cells = counting.converted(block)
                 if counting.is_valid:
-                    cells = with_keys(cells, lines.file, self._keys, names)
+                    cells = with_keys(cells, lines.file, self.keys, names)
                     place = Place(lines.file.name, None, row)
                     yield Chunk(cells.select(list(names)), [(0, place)], n_bytes)
                 row += block.num_rows
@@ -183,8 +162,10 @@ class TextFiles(Reader):
         self, lines: CsvLines, names: list[str]
     ) -> Iterator[tuple[pa.Table, int]]:
         """Yield some columns as text, empty cells missing, and bytes of the file."""
-        n_rows, is_regular = 0, lines.is_plain and len(lines.header) > 1
-        is_regular &= not lines.file.is_read_once
+        # Blanks as separators may be several, and pyarrow knows no comments.
+        is_regular = not lines.dialect.comment and lines.dialect.separator != " "
+        is_regular &= len(lines.header) > 1 and not lines.file.is_read_once
+        n_rows = 0
         while True:
             read = self._by_pyarrow if is_regular else self._by_line
             done = 0
@@ -225,19 +206,16 @@ class TextFiles(Reader):
                 yield block
         except pa.ArrowInvalid as error:
             if "invalid UTF8" in str(error):
-                self._find_undecodable(lines)
+                # Python's error has the bytes that cannot be decoded.
+                with lines.file.open() as again:
+                    text = lines.text(lines.file.unpacked(again))
+                    while text.read(2**20):
+                        pass
             if "straddling" in str(error) and self._block_bytes == LARGEST_CELL:
                 raise
             raise _IrregularError from None
         if last is not None:
             lines.check_end([column[0].as_py() or "" for column in last.columns])
-
-    def _find_undecodable(self, lines: CsvLines) -> None:
-        """Raise the error of the bytes that cannot be decoded."""
-        with lines.file.open() as raw:
-            text = lines.text(lines.file.unpacked(raw))
-            while text.read(2**20):
-                pass
 
     def _open_csv(
         self,
