@@ -1,4 +1,4 @@
-"""Progress of a fit: events for those who watch, and bars on the terminal."""
+"""Progress of a fit: events for a function that watches, and bars in a terminal."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import count, pairwise
 from time import monotonic
 from typing import Any
@@ -20,7 +21,7 @@ before_compiling: Callable[[], None] | None = None
 
 
 current: Watch | None = None
-"""Receives readings, passes and steps of fits; None if nobody watches."""
+"""Receives readings, passes and steps of fits; None if nothing watches."""
 
 # Seconds between two updates for passes, or for chunks that were read.
 _PAUSE = 0.2
@@ -94,7 +95,7 @@ class Watch:
         self._rows = rows
         done, total = (n_bytes, of[1]) if of[1] else (rows, of[0])
         fields = {"rows": rows, "total_rows": of[0]}
-        self._tell(step, **fields, done=done, total=total, left=_left(done, total))
+        self._report(step, **fields, done=done, total=total, left=_left(done, total))
 
     def passed(self, n_rows: int, objective: float) -> None:
         """Report a pass; those over most rows show how far the solver has come."""
@@ -113,17 +114,17 @@ class Watch:
         if left is not None:
             done = len(self._values)
             fields |= {"done": done, "total": done + left, "left": left / (done - 1)}
-        self._tell("fit", **fields)
+        self._report("fit", **fields)
 
-    def step(self, what: str, most: float | None, n_steps: float = 1) -> None:
-        """Report a finished step, of at most ``most``."""
+    def step(self, note: str, total: float | None, n_steps: float = 1) -> None:
+        """Report a finished step, of at most ``total``."""
         if self._what != "search":
             self._what, self._since = "search", self._begun
         self.n_steps += n_steps
-        left = _left(self.n_steps, most)
-        self._tell("search", note=what, done=self.n_steps, total=most, left=left)
+        left = _left(self.n_steps, total)
+        self._report("search", note=note, done=self.n_steps, total=total, left=left)
 
-    def _tell(self, step: str, *, left: float | None = None, **fields: Any) -> None:
+    def _report(self, step: str, *, left: float | None = None, **fields: Any) -> None:
         """Call all listeners; ``left`` is the remaining time over that so far."""
         now = monotonic()
         expected = None
@@ -255,30 +256,30 @@ def _shown(title: str, stays: bool) -> Iterator[Listener]:
         yield line
         return
     # Names of columns are no markup.
-    left, note = (
-        TextColumn(f"{{task.fields[{name}]}}", markup=False)
-        for name in ("left", "note")
-    )
-    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()
-    console, last, readings = Console(stderr=True), 0.0, [("", 0)]
-    with Progress(*columns, left, note, console=console, transient=not stays) as bar:
-        task = bar.add_task(title, total=None, note="", left="")
+    note = TextColumn("{task.fields[note]}", markup=False)
+    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), note
+    console, drawn, read, n_times = Console(stderr=True), 0.0, ("", 0), 0
+    with Progress(*columns, console=console, transient=not stays) as bar:
+        task = bar.add_task(title, total=None, note="")
 
         def draw(event: FitProgress) -> None:
-            nonlocal last
+            nonlocal drawn, read, n_times
             if event.step in ("copy", "read"):
-                if event.step != readings[-1][0] or event.rows <= readings[-1][1]:
-                    readings.append((event.step, 0))
-                readings[-1] = event.step, event.rows
-            if (now := monotonic()) < last + _PAUSE and event.step != "search":
+                is_new = event.step != read[0] or event.rows <= read[1]
+                n_times += event.step == "read" and is_new
+                read = event.step, event.rows
+            if (now := monotonic()) < drawn + _PAUSE and event.step != "search":
                 return
-            last, n_times = now, sum(step == "read" for step, _ in readings)
+            drawn = now
             again = "Reading" if n_times == 1 else f"Reading again ({n_times})"
             what = {"copy": "Copying to a work file", "read": again}
             if event.total is not None:
                 bar.update(task, completed=event.done, total=event.total)
-            words: Any = {"note": _note(event), "left": _in_time(event.seconds_left)}
-            bar.update(task, description=what.get(event.step, title), **words)
+            words = [_note(event)]
+            if event.seconds_left is not None:
+                words = [f"{timedelta(seconds=round(event.seconds_left))} left", *words]
+            name = what.get(event.step, title)
+            bar.update(task, description=name, note=" ".join(words))
 
         yield draw
 
@@ -289,22 +290,6 @@ def _note(event: FitProgress) -> str:
     passes = f"{event.n_passes:,} passes" if event.n_passes else ""
     text = event.note if event.objective is None else f"objective {event.objective:.6g}"
     return ", ".join(filter(None, (passes, text)))
-
-
-def _in_time(seconds: float | None) -> str:
-    """Write the remaining time.
-
-    Examples
-    --------
-    >>> _in_time(75.2), _in_time(4000.0), _in_time(None)
-    ('1:15 left', '1:06:40 left', '')
-    """
-    if seconds is None:
-        return ""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    clock = f"{hours}:{minutes:02}" if hours else f"{minutes}"
-    return f"{clock}:{rest:02} left"
 
 
 @contextmanager
