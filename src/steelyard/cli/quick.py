@@ -139,7 +139,7 @@ class _Small:
         asked, usual = asked_dialect(**reading), USUAL[file.format]
         self._dialect = find_dialect(file.head(HEAD), asked, usual, like)
         self._like = like
-        lines = CsvLines.of(file, self._dialect, asked["encoding"] is not None)
+        lines = CsvLines(file, self._dialect, asked["encoding"] is None)
         with file.open() as raw:
             rows = list(lines.rows(raw))
         words = self._dialect.in_words(asked, usual, like)

@@ -259,11 +259,12 @@ def find_dialect(
         first = 0 if fields.get("no_header") else 1
         below = rows[first : first + MAX_ROWS - 1]
         marks = _marks_of(below, {"", *fields["missing_values"]})
+        mark = like.get("decimal")
         # That of a model's file is a guess if separators differ.
-        of_model, guess = like.get("decimal"), "."
-        if like.get("separator", sep) != sep:
-            of_model, guess = None, of_model or "."
-        fields["decimal"] = decimal_of(marks, sep, guess, of_model)
+        if like.get("separator", sep) == sep:
+            fields["decimal"] = decimal_of(marks, sep, of_model=mark)
+        else:
+            fields["decimal"] = decimal_of(marks, sep, guess=mark or ".")
     return CsvDialect(**fields | {"separator": sep, "quote": quote})
 
 
