@@ -62,29 +62,26 @@ _ALL = "all rows"
 
 def drift_of(clf: Any, X: Any, y: Any, by: Any, **thresholds: float) -> Drift:
     """Compare new rows with those of training, see ``FittedNB.drift``."""
-    watch, source = DriftWatch(clf, **thresholds), as_source(X)
+    monitor, source = DriftWatch(clf, **thresholds), as_source(X)
     if source is None:
-        cells = None
+        groups = None
         if by is not None:
-            X, cells = grouped(X, by, getattr(clf, "feature_names_in_", None))
-        watch.add(X, y, cells)
-        return watch.result()
+            X, groups = grouped(X, by, getattr(clf, "feature_names_in_", None))
+        monitor.add(X, y, groups)
+        return monitor.result()
     for what, value in (("y", y), ("by", by)):
         if value is not None and not isinstance(value, str):
             problem = f"Of a source of rows `{what}` is the name of a column."
             raise ParameterError(problem)
     with source:
-        columns = [*map(str, getattr(clf, "feature_names_in_", source.features))]
-        present = {*source.names}
-        wanted = [n if n in present else date_of_part(n) for n in columns]
+        names = [*map(str, getattr(clf, "feature_names_in_", source.features))]
+        wanted = [n if n in source.names else date_of_part(n) for n in names]
+        wanted = list(dict.fromkeys(wanted))
         also = [name for name in (y, by) if name is not None]
         for chunk in source.chunks(list(dict.fromkeys([*wanted, *also])), keep=False):
-            cells = chunk.cells
-            given = [cells.column(name).to_pylist() for name in also]
-            rows = cells.select(list(dict.fromkeys(wanted)))
-            labels = given[0] if y is not None else None
-            watch.add(rows, labels, None if by is None else given[-1])
-    return watch.result()
+            cells = {name: chunk.column(name).to_pylist() for name in also}
+            monitor.add(chunk.cells.select(wanted), cells.get(y), cells.get(by))
+    return monitor.result()
 
 
 def period_of(cell: Any) -> str:
@@ -134,14 +131,12 @@ class DriftWatch:
         self._thresholds.check()
         self._schema: TableSchema = clf.encoder_.schema_
         counts = getattr(clf, "counts_", None)
-        same = counts is not None and counts.schema == self._schema
-        self._before: Counts | None = counts if same else None
-        self._ranges = clf.training_.ranges
-        # Those of training rows are scores without the edits.
-        is_edited = hasattr(clf, "edits_")
-        self._scores: list[NumberRange] | None = (
-            None if is_edited else clf.training_.score_ranges
-        )
+        is_alike = counts is not None and counts.schema == self._schema
+        self._before: Counts | None = counts if is_alike else None
+        self._ranges: list[NumberRange | None] = clf.training_.ranges
+        # Scores of training rows are those without the edits.
+        scores = None if hasattr(clf, "edits_") else clf.training_.score_ranges
+        self._scores: list[NumberRange] = scores or []
         self._by_bars = [self._has_bars(j) for j in range(self._schema.n_columns)]
         self._places = {str(c): k for k, c in enumerate(clf.classes_.tolist())}
         self._tallies: dict[str, _Tally] = {}
@@ -184,8 +179,10 @@ class DriftWatch:
         tally.checks.add(X)
         tally.n_rows += codes.n_rows
         tally.mean += float(proba[:, -1].sum())
-        for k, odds in enumerate(log_odds(proba).T if self._scores else ()):
-            self._add_bars(tally, -1 - k, self._scores[k], odds)  # type: ignore[index]
+        if self._scores:
+            scores = zip(self._scores, log_odds(proba).T, strict=True)
+            for k, (where, odds) in enumerate(scores):
+                self._add_bars(tally, -1 - k, where, odds)
         for j in np.flatnonzero(self._by_bars).tolist():
             numbers = ColumnCells(columns[j]).numbers
             present = numbers[~np.isnan(numbers)]
@@ -218,9 +215,9 @@ class DriftWatch:
         """Return the differences from the training rows, by period and column."""
         if not self._tallies:
             raise TableError("There are no rows to compare.")
-        n_scores = len(self._scores or ())
         # Four tests of each column, one of each score and one of labels.
-        n_tests = len(self._tallies) * (4 * self._schema.n_columns + n_scores + 1)
+        n_of_period = 4 * self._schema.n_columns + len(self._scores) + 1
+        n_tests = len(self._tallies) * n_of_period
         chance = _FALSE_ALARMS / n_tests
         periods = [
             Period(
@@ -234,16 +231,14 @@ class DriftWatch:
             for name, tally in sorted(self._tallies.items(), key=_in_order)
         ]
         classes = self._clf.classes_.tolist()
-        return Drift(periods, classes, self._thresholds, self._scores is not None)
+        return Drift(periods, classes, self._thresholds, bool(self._scores))
 
     def _score_drift(self, tally: _Tally, chance: float) -> Iterator[ColumnDrift]:
         classes = self._clf.classes_.tolist()
         names = classes[1:] if len(classes) == 2 else classes
-        for k, where in enumerate(self._scores or ()):
-            comparison = self._compare_bars(
-                where, tally.bars.get(-1 - k), chance, (0, 0)
-            )
-            yield ColumnDrift(f"p({names[k]})", True, comparison)
+        for k, where in enumerate(self._scores):
+            compared = _compare_bars(where, tally.bars.get(-1 - k), chance, (0.0, 0.0))
+            yield ColumnDrift(f"p({names[k]})", True, compared)
 
     def _columns(self, tally: _Tally, chance: float) -> Iterator[ColumnDrift]:
         for j, check in enumerate(tally.checks.columns):
@@ -286,7 +281,7 @@ class DriftWatch:
         missing = (0.0, 0.0) if gone is None else (gone, float(check.n_missing))
         if self._by_bars[column]:
             where, bars = self._ranges[column], tally.bars.get(column)
-            return self._compare_bars(where, bars, chance, missing)
+            return _compare_bars(where, bars, chance, missing)
         if not feature.is_coded:
             return None
         first = self._schema.offsets[column]
@@ -311,24 +306,6 @@ class DriftWatch:
             before, now, names, chance, ordered=feature.ordered, missing=missing
         )
 
-    def _compare_bars(
-        self, where: Any, bars: Floats | None, chance: float, missing: tuple[float, ...]
-    ) -> Comparison | None:
-        if where is None or bars is None:
-            return None
-        before = [share * where.weight for share in where.histogram]
-        ends = np.linspace(where.low, where.high, N_BARS + 1)
-        rows = min(where.weight, _MAX_HISTOGRAM_ROWS)
-        gone = float(missing[0]), float(missing[1])
-        return compare_counts(
-            before,
-            bars.tolist(),
-            lambda group: f"{ends[group[0]]:.3g} to {ends[group[-1] + 1]:.3g}",
-            chance,
-            missing=gone,
-            n_before=rows,
-        )
-
     def _performance(self, tally: _Tally, chance: float) -> Performance | None:
         if not tally.true:
             return None
@@ -351,6 +328,26 @@ class DriftWatch:
             mean_estimate(chances - hits),
             gap,
         )
+
+
+def _compare_bars(
+    where: NumberRange | None,
+    bars: Floats | None,
+    chance: float,
+    missing: tuple[float, float],
+) -> Comparison | None:
+    """Compare a histogram with that of training; ``missing`` is the weight of both."""
+    if where is None or bars is None:
+        return None
+    ends = np.linspace(where.low, where.high, N_BARS + 1)
+    return compare_counts(
+        [share * where.weight for share in where.histogram],
+        bars.tolist(),
+        lambda group: f"{ends[group[0]]:.3g} to {ends[group[-1] + 1]:.3g}",
+        chance,
+        missing=missing,
+        n_before=min(where.weight, _MAX_HISTOGRAM_ROWS),
+    )
 
 
 def _unseen_share(schema: TableSchema, before: Counts | None, j: int) -> float:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from steelyard._common import html
 from steelyard._common.html import element, escape, html_list, html_table
-from steelyard.monitoring.result import ColumnDrift, Drift, Period
+from steelyard.monitoring.result import ColumnDrift, Drift
 from steelyard.notices.notice import in_lines
 
 _asset = partial(html.read_asset, "steelyard.lab.report")
@@ -18,8 +17,8 @@ _asset = partial(html.read_asset, "steelyard.lab.report")
 # Histograms are drawn of the columns of largest index.
 _MAX_DRAWN_COLUMNS = 12
 _WIDTH, _HEIGHT = 420.0, 190.0
-# Left, top, and room below for slanted names.
-_LEFT, _TOP, _BELOW = 44.0, 12.0, 70.0
+# Ends of the axes: there is room below for slanted names.
+_LEFT, _TOP, _BOTTOM = 44.0, 12.0, 120.0
 _MAX_NAME_LETTERS = 16
 
 
@@ -42,23 +41,21 @@ def drift_to_html(drift: Drift, title: str) -> str:
 
 def drift_body(drift: Drift) -> str:
     """Return tables and pictures as HTML."""
-    return "\n".join(_body(drift))
-
-
-def _body(drift: Drift) -> Iterator[str]:
-    yield element("h2", "Thresholds")
-    yield "".join(element("p", escape(line)) for line in drift.summary())
+    parts = [element("h2", "Thresholds")]
+    parts.append("".join(element("p", escape(line)) for line in drift.summary()))
     for table in drift.tables():
-        yield element("h2", escape(table.title))
-        made = html_table(table.header, table.rows, table.n_texts)
-        yield element("div", made, class_="scroll")
+        cells = html_table(table.header, table.rows, table.n_texts)
+        parts.append(element("h2", escape(table.title)))
+        parts.append(element("div", cells, class_="scroll"))
+    pictures = {"Shares before and now": _histograms(drift)}
     if len(drift.periods) > 1:
-        yield element("h2", "By period")
-        yield element("div", "".join(_by_period(drift)), class_="figures")
-    yield element("h2", "Shares before and now")
-    yield element("div", "".join(_histograms(drift)), class_="figures")
+        pictures = {"By period": _by_period(drift), **pictures}
+    for title, drawn in pictures.items():
+        parts.append(element("h2", title))
+        parts.append(element("div", "".join(drawn), class_="figures"))
     for period in drift.periods:
-        yield html_list(f"Noticed in {period.name}", in_lines(period.notices))
+        parts.append(html_list(f"Noticed in {period.name}", in_lines(period.notices)))
+    return "\n".join(parts)
 
 
 def _by_period(drift: Drift) -> Iterator[str]:
@@ -70,17 +67,16 @@ def _by_period(drift: Drift) -> Iterator[str]:
             values = [_index(cell) if cell.compared else np.nan for cell in cells]
             limit = drift.thresholds.psi
             yield _lines(f"PSI of {cells[0].name}", names, values, limit)
-    for title, values in _measures(drift.periods):
-        if np.isfinite(values).any():
-            yield _lines(title, names, values, None)
-
-
-def _measures(periods: Sequence[Period]) -> Iterator[tuple[str, list[float]]]:
-    measured = [period.performance for period in periods]
-    yield "log-loss", [p.log_loss.value if p else np.nan for p in measured]
-    yield "AUC", [p.auc if p else np.nan for p in measured]
-    gaps = [p.calibration.value if p else np.nan for p in measured]
-    yield "predicted minus observed", gaps
+    measured = [period.performance for period in drift.periods]
+    for title, curve in {
+        "log-loss": [p.log_loss.value if p else np.nan for p in measured],
+        "AUC": [p.auc if p else np.nan for p in measured],
+        "predicted minus observed": [
+            p.calibration.value if p else np.nan for p in measured
+        ],
+    }.items():
+        if np.isfinite(curve).any():
+            yield _lines(title, names, curve, None)
 
 
 def _histograms(drift: Drift) -> Iterator[str]:
@@ -109,100 +105,94 @@ def _bars(column: ColumnDrift, period: str) -> str:
     """Draw shares of the groups before and now, side by side."""
     comparison = column.compared
     assert comparison is not None
-    highest = max(*comparison.expected, *comparison.actual)
-    step = (_WIDTH - _LEFT) / len(comparison.names)
+    names, highest = comparison.names, max(*comparison.expected, *comparison.actual)
     marks = []
-    for k, name in enumerate(comparison.names):
-        for shares, class_, at in (
-            (comparison.expected, "before", 0.1),
-            (comparison.actual, "now", 0.5),
+    for k, name in enumerate(names):
+        for shares, when, offset, colour in (
+            (comparison.expected, "before", -0.4, "soft"),
+            (comparison.actual, "now", 0.0, "first"),
         ):
-            height = (_HEIGHT - _TOP - _BELOW) * shares[k] / highest
+            top = _height(shares[k], 0.0, highest)
             marks.append(
                 element(
                     "rect",
-                    element("title", escape(f"{name}: {shares[k]:.1%} {class_}")),
-                    x=f"{_LEFT + step * (k + at):.1f}",
-                    y=f"{_HEIGHT - _BELOW - height:.1f}",
-                    width=f"{0.4 * step:.1f}",
-                    height=f"{height:.1f}",
-                    style=f"fill:var(--{'soft' if class_ == 'before' else 'first'})",
+                    element("title", escape(f"{name}: {shares[k]:.1%} {when}")),
+                    x=f"{_across(k + offset, len(names)):.1f}",
+                    y=f"{top:.1f}",
+                    width=f"{0.4 * (_WIDTH - _LEFT) / len(names):.1f}",
+                    height=f"{_BOTTOM - top:.1f}",
+                    style=f"fill:var(--{colour})",
                 )
             )
-        marks.append(_name_below(_LEFT + step * (k + 0.5), name))
+    marks += [_name_below(k, name, len(names)) for k, name in enumerate(names)]
     marks += _axis(0.0, highest, lambda share: f"{100 * share:.0f} %")
-    what = f"{column.name}, {period}: PSI {comparison.psi:.3f} (by chance "
-    what += f"{comparison.by_chance:.3f}); grey before, blue now"
-    return _figure(what, marks)
+    title = f"{column.name}, {period}: PSI {comparison.psi:.3f} (by chance "
+    title += f"{comparison.by_chance:.3f}); grey before, blue now"
+    return _figure(title, marks)
 
 
 def _lines(
     title: str, names: Sequence[str], values: Sequence[float], limit: float | None
 ) -> str:
     """Draw a number by period, and the threshold if there is one."""
-    finite = [v for v in values if np.isfinite(v)]
-    low, high = min([0.0, *finite]), max([*finite, limit or 0.0, 1e-9])
-    span = (_HEIGHT - _TOP - _BELOW) / (high - low)
-    step = (_WIDTH - _LEFT) / len(names)
-
-    def point(k: int, value: float) -> tuple[str, str]:
-        across = _LEFT + step * (k + 0.5)
-        return f"{across:.1f}", f"{_HEIGHT - _BELOW - span * (value - low):.1f}"
-
-    drawn = [(k, v) for k, v in enumerate(values) if np.isfinite(v)]
-    points = " ".join(",".join(point(k, v)) for k, v in drawn)
-    marks = [element("polyline", points=points, class_="first")]
-    for k, value in drawn:
-        x, y = point(k, value)
+    drawn = [(k, value) for k, value in enumerate(values) if np.isfinite(value)]
+    low = min([0.0, *(value for _, value in drawn)])
+    high = max([*(value for _, value in drawn), limit or 0.0, 1e-9])
+    points = [
+        (f"{_across(k, len(names)):.1f}", f"{_height(value, low, high):.1f}")
+        for k, value in drawn
+    ]
+    marks = [
+        element("polyline", points=" ".join(map(",".join, points)), class_="first")
+    ]
+    for (k, value), (x, y) in zip(drawn, points, strict=True):
         note = element("title", escape(f"{names[k]}: {value:.3f}"))
         marks.append(element("circle", note, cx=x, cy=y, r=3))
     # At most 14 periods have their name.
-    label_every = -(-len(names) // 14)
-    marks += [
-        _name_below(_LEFT + step * (k + 0.5), name)
-        for k, name in enumerate(names)
-        if k % label_every == 0
-    ]
+    shown = range(0, len(names), -(-len(names) // 14))
+    marks += [_name_below(k, names[k], len(names)) for k in shown]
     if limit is not None:
-        (_, y), ends = point(0, limit), (f"{_LEFT:.0f}", f"{_WIDTH:.0f}")
-        at = {"x1": ends[0], "x2": ends[1], "y1": y, "y2": y}
-        marks.append(element("line", class_="second", stroke_dasharray="4 3", **at))
+        height = _height(limit, low, high)
+        marks.append(_level(height, class_="second", stroke_dasharray="4 3"))
     marks += _axis(low, high, lambda value: f"{value:.2g}")
     return _figure(title, marks)
 
 
-def _name_below(x: float, name: str) -> str:
-    short = (
-        name if len(name) <= _MAX_NAME_LETTERS else f"{name[: _MAX_NAME_LETTERS - 1]}…"
-    )
-    y = _HEIGHT - _BELOW + 12.0
-    turned = f"rotate(-35 {x:.1f} {y:.1f})"
-    note = element("title", escape(name))
-    return element(
-        "text",
-        note + escape(short),
-        x=f"{x:.1f}",
-        y=f"{y:.1f}",
-        text_anchor="end",
-        transform=turned,
-        font_size="10",
-    )
+def _across(k: float, n: int) -> float:
+    """Return the horizontal position of the middle of one of ``n`` groups."""
+    return _LEFT + (_WIDTH - _LEFT) * (k + 0.5) / n
 
 
-def _axis(low: float, high: float, text: Any) -> list[str]:
+def _height(value: float, low: float, high: float) -> float:
+    return _BOTTOM - (_BOTTOM - _TOP) * (value - low) / (high - low)
+
+
+def _level(y: float, **attributes: str) -> str:
+    """Draw a horizontal line across the picture."""
+    at = {"x1": f"{_LEFT:.0f}", "x2": f"{_WIDTH:.0f}", "y1": f"{y:.1f}"}
+    return element("line", **at, y2=f"{y:.1f}", **attributes)
+
+
+def _name_below(k: int, name: str, n: int) -> str:
+    is_long = len(name) > _MAX_NAME_LETTERS
+    short = f"{name[: _MAX_NAME_LETTERS - 1]}…" if is_long else name
+    x, y = f"{_across(k, n):.1f}", f"{_BOTTOM + 12.0:.1f}"
+    turned = {"transform": f"rotate(-35 {x} {y})", "font_size": "10"}
+    content = element("title", escape(name)) + escape(short)
+    return element("text", content, x=x, y=y, text_anchor="end", **turned)
+
+
+def _axis(low: float, high: float, text: Callable[[float], str]) -> Iterator[str]:
     """Draw the ends of the vertical axis, and the line below."""
-    bottom = f"{_HEIGHT - _BELOW:.1f}"
-    ends = {"x1": f"{_LEFT:.0f}", "x2": f"{_WIDTH:.0f}"}
-    marks = [element("line", y1=bottom, y2=bottom, **ends)]
-    for value, y in ((low, _HEIGHT - _BELOW), (high, _TOP)):
+    yield _level(_BOTTOM)
+    for value, y in ((low, _BOTTOM), (high, _TOP)):
         at = {"x": f"{_LEFT - 6:.0f}", "y": f"{y + 4:.1f}", "text_anchor": "end"}
-        marks.append(element("text", escape(text(value)), **at))
-    return marks
+        yield element("text", escape(text(value)), **at)
 
 
 def _figure(title: str, marks: Sequence[str]) -> str:
     size = {"width": f"{_WIDTH:.0f}", "height": f"{_HEIGHT:.0f}"}
     box = f"0 0 {size['width']} {size['height']}"
-    inner = element("title", escape(title)) + "".join(marks)
-    drawn = element("svg", inner, role="img", viewBox=box, **size)
+    content = element("title", escape(title)) + "".join(marks)
+    drawn = element("svg", content, role="img", viewBox=box, **size)
     return element("figure", element("figcaption", escape(title)) + drawn)
