@@ -1,14 +1,15 @@
-"""NewRows: tables beside what a model knows of its columns, chunk by chunk.
+"""New rows compared with what a model keeps of its training rows, chunk by chunk.
 
-Of training rows it knows hashes, few enough for a model file. The smallest hashes stand
-for all rows: of new rows whose hash is as small, those that are among them were learned
-from, and their share is that of all (Bar-Yossef et al., 2002, count distinct rows in
-the same way).
+Of training rows it keeps hashes, few enough for a model file. The smallest hashes are a
+sample of all rows: of new rows whose hash is as small, those that are among them were
+learned from, and their share is that of all (Bar-Yossef et al., 2002, count distinct
+rows in the same way).
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -40,59 +41,54 @@ _BITS = 8 * HASH_BYTES
 # Odd numbers of 64 random bits, of the finaliser of MurmurHash3.
 _FACTORS = np.array([0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53], np.uint64)
 _HALF = np.uint64(33)
-# Columns that are hashed.
-_COLUMNS = 256
-BY_CHANCE = 0.1
-"""Such a share of rows may be equal to others without a word."""
+_MAX_COLUMNS = 256
+# Share of rows that may be equal to others without a notice.
+_BY_CHANCE = 0.1
+# Fewer rows tell nothing about the share that was learned from.
+_MIN_ROWS = 5
 
 
 @dataclass(frozen=True, eq=False)
 class RowHashes:
-    """The smallest hashes of rows, and of how many rows they are."""
+    """The smallest hashes of rows, and the number of rows."""
 
     hashes: Hashes
-    """Different ones, increasing; those of all rows where they are fewer than 256."""
+    """Distinct and increasing; those of all rows if they are fewer than 256."""
 
     n_rows: int
     """Rows of the table."""
 
     n_hashed: int
-    """Rows that were hashed: all of a table that is not long."""
+    """Rows that were hashed: all of them, but some of a long table."""
 
     repeated: float
     """Share of those rows that occur more than once."""
 
-    @property
-    def limit(self) -> int:
-        """Hashes below it are here if their rows are."""
-        if len(self.hashes) < MAX_HASHES:
-            return 1 << _BITS
-        return int(self.hashes[-1]) + 1
-
     def count(self, hashes: Hashes) -> tuple[int, int]:
-        """Return how many rows could be found here, and how many are."""
-        below = hashes[hashes < np.uint64(self.limit)]
-        return len(below), int(np.isin(below, self.hashes).sum())
+        """Count rows whose hash is as small as those here, and rows that are here."""
+        if len(self.hashes) == MAX_HASHES:
+            hashes = hashes[hashes <= self.hashes[-1]]
+        return len(hashes), int(np.isin(hashes, self.hashes).sum())
 
-    def seen_share(self, n_below: int, n_found: int) -> tuple[float, float]:
-        """Return the share of rows that were learned from, and what chance gives.
+    def seen_share(self, n_comparable: int, n_seen: int) -> tuple[float, float]:
+        """Return the share of rows that were learned from, and the share by chance.
 
         Other rows are equal to rows of training as often as those are to each other.
-        Of a long table, of which some rows were hashed, that is taken off, and two
+        Of a long table, of which some rows were hashed, that is subtracted, and two
         standard errors of both shares are left to chance.
         """
-        found, scale = n_found / n_below, self.n_rows / self.n_hashed
+        share, scale = n_seen / n_comparable, self.n_rows / self.n_hashed
         if self.n_hashed == self.n_rows:
-            return found, BY_CHANCE + self.repeated
-        error = 2.0 * math.sqrt(found / n_below + self._error**2)
-        share = min(1.0, scale * (found - self.repeated))
-        return share, BY_CHANCE + scale * error
+            return share, _BY_CHANCE + self.repeated
+        error = 2.0 * math.sqrt(share / n_comparable + self._error**2)
+        share = min(1.0, scale * (share - self.repeated))
+        return share, _BY_CHANCE + scale * error
 
     def repeated_by_chance(self, n_rows: int) -> float:
-        """Return the share of so many other rows that may occur more than once."""
+        """Return the share of other rows that may occur more than once."""
         likely = min(self.repeated + 2.0 * self._error, 1.0 - 1e-9)
         n_others = max(n_rows / self.n_hashed, 1.0)
-        return BY_CHANCE - math.expm1(n_others * math.log1p(-likely))
+        return _BY_CHANCE - math.expm1(n_others * math.log1p(-likely))
 
     @property
     def _error(self) -> float:
@@ -102,21 +98,20 @@ class RowHashes:
 
 
 def sketch_of(hashes: Hashes, n_rows: int) -> tuple[RowHashes, int]:
-    """Return the sketch of rows, and how many of them occur more than once."""
+    """Return the smallest hashes, and how many rows occur more than once."""
     kept, counts = np.unique(hashes, return_counts=True)
     n_repeated = int(counts[counts > 1].sum())
     share = n_repeated / len(hashes)
     return RowHashes(kept[:MAX_HASHES], n_rows, len(hashes), share), n_repeated
 
 
-def new_hashes(columns: Sequence[TableColumn], schema: TableSchema) -> Hashes:
+def _new_hashes(columns: Sequence[TableColumn], schema: TableSchema) -> Hashes:
     """Hash the rows of new columns, as those of training were."""
 
     def content(j: int, column: TableColumn) -> NDArray[Any]:
         cells, feature = ColumnCells(column), schema.features[j]
-        if feature.kind == "categorical":
-            return cells.encoded(feature)
-        return cells.encoded(feature) if column.cells == "text" else cells.numbers
+        is_coded = feature.kind == "categorical" or column.cells == "text"
+        return cells.encoded(feature) if is_coded else cells.numbers
 
     return row_hashes(content(j, column) for j, column in enumerate(columns))
 
@@ -126,10 +121,11 @@ def row_hashes(contents: Iterable[NDArray[Any]]) -> Hashes:
 
     Of categories that is the code, of numbers the number: the hash is the same whatever
     library a table is of, and in whatever order its columns. Of a wide table the first
-    columns tell rows apart.
+    columns are hashed.
     """
     keys: Any = None
-    for content, factor in zip(contents, islice(_factors(), _COLUMNS), strict=False):
+    factors = islice(_factors(), _MAX_COLUMNS)
+    for content, factor in zip(contents, factors, strict=False):
         if content.dtype.kind == "f":
             bits = comparable(content).view(np.uint64)
             # The last bits of most numbers are zero.
@@ -156,12 +152,8 @@ def _factors() -> Iterator[np.uint64]:
         yield np.uint64((z ^ (z >> 31)) | 1)
 
 
-# Fewer rows tell nothing about the share that was learned from.
-_MIN_ROWS = 5
-
-
 class NewRows:
-    """What is odd about new rows, which may come in chunks.
+    """What is suspicious about new rows, which may come in chunks.
 
     Parameters
     ----------
@@ -178,26 +170,21 @@ class NewRows:
             totals, by_code = counts.by_class.tolist(), counts.by_code.ravel().tolist()
         training = fitted.training_
         self.columns = column_checks(schema, training.ranges, totals, by_code)
-        classes = fitted.classes_.tolist()
-        self._classes = {
-            *classes,
-            *map(str, classes),
-            *(str(c).strip() for c in classes),
-        }
-        self._sketch: RowHashes | None = training.row_hashes
+        self._classes = {s for c in fitted.classes_.tolist() for s in _spellings(c)}
+        self._learned: RowHashes | None = training.row_hashes
         self._others: dict[Notice, None] = {}
-        self._n_rows = self._n_below = self._n_found = 0
+        self._n_rows = self._n_comparable = self._n_seen = 0
         self._hashes: list[Any] = []
-        self._unknown: dict[Any, int] = {}
+        self._unknown_labels: Counter[Any] = Counter()
 
     def watch(self, table: Table) -> Look:
-        """Return what looks at some more rows while they are encoded."""
+        """Return a function that examines rows while they are encoded."""
         self._n_rows += table.n_rows
         self._matched(table)
         return lambda j, cells, codes: _add_cells(self.columns[j], cells, codes)
 
     def add(self, X: Any, y: Any = None) -> None:
-        """Look at some more rows; with labels as rows to evaluate on."""
+        """Examine further rows; with labels as rows to evaluate on."""
         table = as_table(X)
         self._n_rows += table.n_rows
         columns = self._matched(table)
@@ -208,13 +195,13 @@ class NewRows:
             return
         labels = as_series(y).factor()
         for label, n in zip(labels.values, labels.counts()[0], strict=True):
-            if n and not {label, str(label), str(label).strip()} & self._classes:
-                self._unknown[label] = self._unknown.get(label, 0) + n
+            if n and not _spellings(label) & self._classes:
+                self._unknown_labels[label] += n
         if None not in columns:
             self._add_hashes([column for column in columns if column is not None])
 
     def notices(self) -> list[Notice]:
-        """Return what is odd about all rows so far, worst first."""
+        """Return what is suspicious about all rows so far, worst first."""
         others = [*self._others, *self._unknown_classes(), *self._learned_rows()]
         return all_notices(self.columns, others)
 
@@ -232,11 +219,11 @@ class NewRows:
         lacking = (name for name in expected if name not in names)
         parts = {name for name in lacking if date_of_part(name) in names}
         named = [name for name in expected if name not in parts]
-        notices, found = column_notices(names, named, advice)
+        notices, matched = column_notices(names, named, advice)
         self._others |= dict.fromkeys(notices)
         columns = {str(column.name): column for column in table.columns}
         by_name = {**table.parts, **columns}
-        return [by_name.get(found.get(name, ""), None) for name in expected]
+        return [by_name.get(matched.get(name, ""), None) for name in expected]
 
     def _add_column(self, check: ColumnCheck, column: TableColumn) -> None:
         try:
@@ -249,46 +236,52 @@ class NewRows:
 
     def _add_hashes(self, columns: list[TableColumn]) -> None:
         try:
-            hashes = new_hashes(columns, self._schema)
+            hashes = _new_hashes(columns, self._schema)
         except ColumnError:
             return
         self._hashes.append(hashes)
-        if self._sketch is not None:
-            n_below, n_found = self._sketch.count(hashes)
-            self._n_below += n_below
-            self._n_found += n_found
+        if self._learned is not None:
+            n_comparable, n_seen = self._learned.count(hashes)
+            self._n_comparable += n_comparable
+            self._n_seen += n_seen
 
-    def _unknown_classes(self) -> list[Notice]:
-        if not self._unknown:
-            return []
-        n, shown = sum(self._unknown.values()), listed(map(repr, self._unknown), 4)
-        text = f"{n:,} of {self._n_rows:,} labels are not classes of the model: {shown}"
-        return [Notice("unknown-class", text, None, n, "counted as wrong")]
+    def _unknown_classes(self) -> Iterator[Notice]:
+        if labels := self._unknown_labels:
+            n, shown = labels.total(), listed(map(repr, labels), 4)
+            text = f"{n:,} of {self._n_rows:,} labels are not classes of the model: "
+            yield Notice("unknown-class", text + shown, None, n, "counted as wrong")
 
-    def _learned_rows(self) -> list[Notice]:
-        found: list[Notice] = []
+    def _learned_rows(self) -> Iterator[Notice]:
         if not self._hashes:
-            return found
-        n_rows, sketch = self._n_rows, self._sketch
+            return
+        n_rows, learned, by_chance = self._n_rows, self._learned, _BY_CHANCE
         new, n_repeated = sketch_of(np.concatenate(self._hashes), n_rows)
-        if sketch is not None and self._n_below >= _MIN_ROWS:
-            share, by_chance = sketch.seen_share(self._n_below, self._n_found)
-            if share > by_chance:
-                n = round(share * n_rows)
-                about = "" if self._n_below == n_rows else "about "
-                text = f"{about}{n:,} of {n_rows:,} rows are rows that the model has "
-                text += "learned from: measures are too good"
-                advice = "evaluate on other rows, or by folds"
-                found.append(Notice("seen-rows", text, None, n, "", advice))
-        usual = sketch.repeated_by_chance(n_rows) if sketch else BY_CHANCE
-        if new.repeated > usual:
+        if learned is not None:
+            by_chance = learned.repeated_by_chance(n_rows)
+            if self._n_comparable >= _MIN_ROWS:
+                yield from self._seen_rows(learned)
+        if new.repeated > by_chance:
             text = f"{n_repeated:,} of {n_rows:,} rows occur more than once"
-            found.append(Notice("repeated-rows", text, None, n_repeated))
-        return found
+            yield Notice("repeated-rows", text, None, n_repeated)
+
+    def _seen_rows(self, learned: RowHashes) -> Iterator[Notice]:
+        share, by_chance = learned.seen_share(self._n_comparable, self._n_seen)
+        if share > by_chance:
+            n = round(share * self._n_rows)
+            about = "" if self._n_comparable == self._n_rows else "about "
+            text = f"{about}{n:,} of {self._n_rows:,} rows are rows that the model has "
+            text += "learned from: measures are too good"
+            advice = "evaluate on other rows, or by folds"
+            yield Notice("seen-rows", text, None, n, "", advice)
+
+
+def _spellings(label: Any) -> set[Any]:
+    """Return a label, and its text with and without blanks at the ends."""
+    return {label, str(label), str(label).strip()}
 
 
 def _add_cells(check: ColumnCheck, cells: ColumnCells, codes: Any = None) -> None:
-    """Look at the cells of a column, whose codes may tell that all are known."""
+    """Count the cells of a column; codes may show that none is unseen."""
     feature = check.feature
     if feature.left_out:
         return
@@ -323,13 +316,14 @@ def _add_numbers(check: ColumnCheck, cells: ColumnCells) -> None:
     # Whole numbers of a small range were counted to encode them.
     if (narrow := vars(cells).get("narrow")) is not None:
         counts, n_missing = narrow.counts()
-        held, counts = np.array(narrow.values, float), np.array(counts)
-        held, counts = held[counts > 0], counts[counts > 0]
-        n_beyond = int(counts[(held < low) | (held > high)].sum())
-        ends = float(held.min(initial=np.inf)), float(held.max(initial=-np.inf))
+        values, counts = np.array(narrow.values, float), np.array(counts)
+        values, counts = values[counts > 0], counts[counts > 0]
+        n_beyond = int(counts[(values < low) | (values > high)].sum())
+        ends = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
         check.add_numbers(len(narrow.indices), n_missing, *ends, n_beyond)
         return
-    for numbers, n_known, least, most in cells.blocks[1]:
+    for numbers, n_present, least, most in cells.blocks[1]:
         n_beyond = int(np.count_nonzero(numbers < low)) if least < low else 0
         n_beyond += int(np.count_nonzero(numbers > high)) if most > high else 0
-        check.add_numbers(len(numbers), len(numbers) - n_known, least, most, n_beyond)
+        n_missing = len(numbers) - n_present
+        check.add_numbers(len(numbers), n_missing, least, most, n_beyond)

@@ -13,7 +13,7 @@ from steelyard.table.schema import FeatureSchema, TableSchema
 
 __all__ = ["Notice"]
 
-# How grave each kind is, and what several columns of it have in common.
+# Severity of each kind, and what several columns of it have in common; 1 for others.
 _KINDS = {
     "leak": (3, "give the class away"),
     "class-spelling": (3, ""),
@@ -38,24 +38,21 @@ _KINDS = {
     "same-columns": (2, ""),
     "repeated-rows": (2, ""),
     "shape-cost": (2, ""),
-    "shape-interactions": (1, ""),
     "few-interactions": (2, ""),
-    "unused-column": (1, ""),
-    "unequal-classes": (1, ""),
     "nearly-empty": (1, "are nearly empty"),
     "constant": (1, "hold one value only"),
 }
 
-# Of more columns with the same, one notice says it.
+# More columns with the same are one notice.
 _MAX_OF_A_KIND = 3
 _MAX_LINES = 12
 
-# Errors in held-out rows that are suspiciously few, and as a share of those without a
-# model.
+# Share of errors in held-out rows that is suspiciously small, also as a share of those
+# without a model.
 _MAX_ERRORS, _MAX_SHARE_OF_ERRORS = 0.001, 0.05
 
-# Standard errors, and log-loss, from which on shapes cost much.
-_MUCH, _MIN_COST = 2.0, 0.002
+# Standard errors, and log-loss, from which on the cost of shapes is reported.
+_MIN_ERRORS_OF_COST, _MIN_COST = 2.0, 0.002
 
 
 @dataclass(frozen=True)
@@ -117,29 +114,32 @@ def arranged(notices: Iterable[Notice]) -> list[Notice]:
     by_kind: dict[str, list[Notice]] = {}
     for notice in notices:
         by_kind.setdefault(notice.kind, []).append(notice)
-    found: list[Notice] = []
+    joined: list[Notice] = []
     for kind, same in by_kind.items():
         columns = [notice.column for notice in same if notice.column is not None]
         if len(columns) > _MAX_OF_A_KIND:
-            common = _KINDS.get(kind, (1, "are odd"))[1]
+            common = _KINDS.get(kind, (1, "are suspicious"))[1]
             text = f"{len(columns)} columns {common}: {listed(columns, 6)}"
             rows = max(notice.rows for notice in same)
             same = [Notice(kind, text, None, rows, same[0].done, same[0].advice)]
-        found += same
-    return sorted(found, key=lambda notice: (-notice.severity, -notice.rows))
+        joined += same
+    return sorted(joined, key=lambda notice: (-notice.severity, -notice.rows))
 
 
 def shape_notices(
     columns: Sequence[Any], has_interactions: bool, losses: Sequence[float] | None
 ) -> Iterator[Notice]:
-    """Say what shapes of columns cost, and what goes with them."""
+    """Report what shapes of columns cost, and that these are in no interaction.
+
+    ``losses`` are log-loss without and with shapes, and the standard error.
+    """
     names = listed(columns)
     if has_interactions:
-        said = "is" if len(columns) == 1 else "are"
-        text = f"{names} {said} joined to no other column, so that shapes hold"
+        verb = "is" if len(columns) == 1 else "are"
+        text = f"{names} {verb} joined to no other column, so that shapes hold"
         yield Notice("shape-interactions", f"{text} in all rows")
     free, shaped, error = losses or (0.0, 0.0, 0.0)
-    if shaped - free > max(_MUCH * error, _MIN_COST):
+    if shaped - free > max(_MIN_ERRORS_OF_COST * error, _MIN_COST):
         text = f"shapes of {names} raise log-loss on held-out rows "
         text += f"from {free:.4f} to {shaped:.4f}"
         advice = "look at the curves without the shapes"
@@ -149,7 +149,7 @@ def shape_notices(
 def few_interactions_notice(
     n_asked: int, n_kept: int, was_compared: bool
 ) -> Iterator[Notice]:
-    """Say that a model has fewer interactions than were asked for, and why.
+    """Report that a model has fewer interactions than were asked for, and why.
 
     Examples
     --------
@@ -170,10 +170,10 @@ def few_interactions_notice(
 
 
 def no_error_notice(accuracy: float, majority: float, n_rows: int) -> Iterator[Notice]:
-    """Say that held-out rows are predicted nearly without an error.
+    """Report that held-out rows are predicted nearly without an error.
 
-    ``majority`` is the accuracy of the most frequent class, which has few errors where
-    the others are rare.
+    ``majority`` is the accuracy of the most frequent class, which has few errors if the
+    others are rare.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def no_error_notice(accuracy: float, majority: float, n_rows: int) -> Iterator[N
 
 
 def in_lines(notices: Sequence[Notice], most: int = _MAX_LINES) -> list[str]:
-    """Return a line for each notice, no more than fit a screen."""
+    """Return a line for each notice, at most ``most`` of them."""
     lines = [str(notice) for notice in notices[:most]]
     rest = len(notices) - len(lines)
     return [*lines, f"and {rest} more"] if rest else lines
@@ -227,30 +227,29 @@ def rows_have(n: int, of: int) -> str:
     return f"{n:,} of {counted(of, 'row')} {'has' if n == 1 else 'have'}"
 
 
-# Of new rows a few are beyond the training rows in any case: those are said that are
-# far beyond, by the range of the training rows, or many.
-_FAR, _MANY = 0.25, 0.1
-_MANY_ROWS = 3
-_NAMED = 3
-# Among so many values the nearest is looked for.
+# Of new rows a few are beyond the training rows in any case: those are reported that
+# are far beyond, as a share of the range in training, or many.
+_MIN_DISTANCE, _MIN_SHARE, _MIN_ROWS = 0.25, 0.1, 3
+_MAX_NAMED = 3
+# The nearest value is searched among at most this number.
 _MAX_VALUES = 2_000
-# So many values that were never seen are told apart.
+# Values that were never seen are counted separately, at most this number.
 _MAX_UNSEEN = 1_000
 
 
 @dataclass
 class ColumnCheck:
-    """A column of a model, and what new rows hold in it."""
+    """A column of a model, and counts of its cells in new rows."""
 
     name: str
     feature: FeatureSchema
     """The first attribute that reads it."""
 
     ends: tuple[float, float] | None
-    """Smallest and largest number of training; None where they are not known."""
+    """Smallest and largest number of training, None if unknown."""
 
     had_missing: bool
-    """Whether a training row had a missing cell here, as far as is known."""
+    """Whether a training row had a missing cell here, or may have had."""
 
     n_rows: int = 0
     n_missing: int = 0
@@ -281,64 +280,60 @@ class ColumnCheck:
         self.least, self.most = min(self.least, least), max(self.most, most)
 
     def notices(self) -> list[Notice]:
-        """Return what is odd about the new cells."""
-        found = self._unseen(), self._beyond(), self._missing()
-        return [notice for notice in found if notice is not None]
+        """Return what is suspicious about the new cells."""
+        return [*self._unseen(), *self._beyond(), *self._missing()]
 
-    def _missing(self) -> Notice | None:
+    def _missing(self) -> Iterator[Notice]:
         n, n_rows = self.n_missing, self.n_rows
         if self.had_missing or n_rows < 2:
-            return None
+            return
         if n == n_rows:
             text = f"missing in all {n_rows:,} rows, and in none of training"
             advice = "was the column lost or renamed?"
-            return Notice("all-missing", text, self.name, n, "left out", advice)
-        if n < max(_MANY_ROWS, _MANY * n_rows):
-            return None
-        text = f"{rows_have(n, n_rows)} no value, and all of training had one"
-        advice = "learn from rows with missing cells too: answers may be too sure"
-        return Notice("new-missing", text, self.name, n, "left out", advice)
+            yield Notice("all-missing", text, self.name, n, "left out", advice)
+        elif n >= max(_MIN_ROWS, _MIN_SHARE * n_rows):
+            text = f"{rows_have(n, n_rows)} no value, and all of training had one"
+            advice = "learn from rows with missing cells too: answers may be too sure"
+            yield Notice("new-missing", text, self.name, n, "left out", advice)
 
-    def _unseen(self) -> Notice | None:
+    def _unseen(self) -> Iterator[Notice]:
         if not self.n_unseen:
-            return None
-        known = list(map(str, self.feature.values))
-        names = []
-        for value, _ in self.unseen.most_common(_NAMED):
-            near = nearest(str(value), known) if len(known) <= _MAX_VALUES else None
+            return
+        values, names = list(map(str, self.feature.values)), []
+        for value, _ in self.unseen.most_common(_MAX_NAMED):
+            near = _nearest(str(value), values) if len(values) <= _MAX_VALUES else None
             names.append(f"{str(value)!r}" + (f" (near {near!r})" if near else ""))
-        more = ", …" if len(self.unseen) > _NAMED else ""
+        names += ["…"] * (len(self.unseen) > _MAX_NAMED)
         text = f"{rows_have(self.n_unseen, self.n_rows)} a value that training never "
-        text += f"saw: {', '.join(names)}{more}"
+        text += f"saw: {', '.join(names)}"
         advice = "correct the spelling, or fit again with such rows"
-        return Notice("unseen", text, self.name, self.n_unseen, "left out", advice)
+        yield Notice("unseen", text, self.name, self.n_unseen, "left out", advice)
 
-    def _beyond(self) -> Notice | None:
+    def _beyond(self) -> Iterator[Notice]:
         if not self.n_beyond or self.ends is None:
-            return None
+            return
         low, high = self.ends
-        far = _FAR * (high - low)
+        far = _MIN_DISTANCE * (high - low)
         is_far = self.least < low - far or self.most > high + far
-        many = max(_MANY_ROWS, _MANY * (self.n_rows - self.n_missing))
-        if not is_far and self.n_beyond < many:
-            return None
-        held = [f"down to {self.least:.6g}"] * (self.least < low)
-        held += [f"up to {self.most:.6g}"] * (self.most > high)
-        text = f"{rows_have(self.n_beyond, self.n_rows)} a number beyond those of "
-        text += f"training ({low:.6g} to {high:.6g}), {' and '.join(held)}"
-        advice = "check unit and decimal mark"
-        return Notice("beyond", text, self.name, self.n_beyond, "", advice)
+        n_numbers = self.n_rows - self.n_missing
+        if is_far or self.n_beyond >= max(_MIN_ROWS, _MIN_SHARE * n_numbers):
+            ends = [f"down to {self.least:.6g}"] * (self.least < low)
+            ends += [f"up to {self.most:.6g}"] * (self.most > high)
+            text = f"{rows_have(self.n_beyond, self.n_rows)} a number beyond those of "
+            text += f"training ({low:.6g} to {high:.6g}), {' and '.join(ends)}"
+            advice = "check unit and decimal mark"
+            yield Notice("beyond", text, self.name, self.n_beyond, "", advice)
 
 
-def nearest(text: str, known: Iterable[str]) -> str | None:
-    """Return the known text that is most like another, None if none is.
+def _nearest(text: str, texts: Iterable[str]) -> str | None:
+    """Return the most similar of some texts, None if none is similar.
 
     Examples
     --------
-    >>> nearest("biscoe", ["Biscoe", "Dream"]), nearest("Mars", ["Biscoe", "Dream"])
+    >>> _nearest("biscoe", ["Biscoe", "Dream"]), _nearest("Mars", ["Biscoe", "Dream"])
     ('Biscoe', None)
     """
-    by_lower = {entry.strip().lower(): entry for entry in known}
+    by_lower = {entry.strip().lower(): entry for entry in texts}
     close = get_close_matches(text.strip().lower(), by_lower, 1, 0.7)
     return by_lower[close[0]] if close else None
 
@@ -356,7 +351,7 @@ def column_checks(
     schema : TableSchema
         The attributes.
     ranges : sequence of NumberRange or None
-        Where the numbers of each column lie; None where that is not known.
+        Ends of the numbers of each column, None if unknown.
     totals : sequence of K float
         Weight of each class.
     by_code : sequence of V * K float
@@ -367,15 +362,15 @@ def column_checks(
     for column, feature in enumerate(schema.features):
         if not feature.sides:
             name = f"x{column}" if feature.name is None else feature.name
-            where = ranges[column]
-            ends = None if where is None else (where.low, where.high)
+            numbers = ranges[column]
+            ends = None if numbers is None else (numbers.low, numbers.high)
             n_missing = total
             if feature.missing_is_value:
                 pass
             elif feature.is_coded:
                 n_missing = sum(by_code[first * n_classes : (first + 1) * n_classes])
-            elif where is not None and where.weight > 0.0:
-                n_missing = total - where.weight
+            elif numbers is not None and numbers.weight > 0.0:
+                n_missing = total - numbers.weight
             had_missing = n_missing > 1e-9 * total or feature.fill is not None
             checks.append(ColumnCheck(name, feature, ends, had_missing))
         first += feature.n_codes
@@ -383,7 +378,7 @@ def column_checks(
 
 
 def column_notices(
-    names: Sequence[str], expected: Sequence[str], is_used: str
+    names: Sequence[str], expected: Sequence[str], advice_on_extra: str
 ) -> tuple[list[Notice], dict[str, str]]:
     """Compare names of columns with those of a model.
 
@@ -391,36 +386,36 @@ def column_notices(
     -------
     notices : list of Notice
         Of columns that are missing, renamed or not used.
-    found : dict
-        Name of each column of the model that is there, and how it is called there.
+    matched : dict
+        Columns of the model that are there, and their names there.
     """
-    found = {name: name for name in expected if name in set(names)}
-    others = [name for name in names if name not in found]
+    matched = {name: name for name in expected if name in set(names)}
+    others = [name for name in names if name not in matched]
     plain = {name.strip().casefold(): name for name in others}
     notices = []
     for name in expected:
-        if name in found:
+        if name in matched:
             continue
         other = plain.get(name.strip().casefold())
         if other is not None:
-            found[name] = other
-            text = f"is called {other!r} here"
-            advice = f"rename it to {name!r}"
+            matched[name] = other
+            text, advice = f"is called {other!r} here", f"rename it to {name!r}"
             notices.append(Notice("renamed-column", text, name, advice=advice))
             continue
-        near = nearest(name, others)
+        near = _nearest(name, others)
         advice = f"is it {near!r}?" if near else "add it, empty where it is not known"
         notices.append(Notice("missing-column", "is missing", name, advice=advice))
-    extra = [name for name in others if name not in found.values()]
+    extra = [name for name in others if name not in matched.values()]
     if extra:
         text = f"columns that the model does not use: {listed(extra, 6)}"
-        notices.append(Notice("unused-column", text, advice=is_used))
-    return notices, found
+        notices.append(Notice("unused-column", text, advice=advice_on_extra))
+    return notices, matched
 
 
 def all_notices(
     checks: Iterable[ColumnCheck], others: Iterable[Notice] = ()
 ) -> list[Notice]:
-    """Return what is odd about new rows, worst first."""
-    found = [notice for check in checks for notice in check.notices()]
-    return arranged([*others, *found])
+    """Return what is suspicious about new rows, worst first."""
+    return arranged(
+        [*others, *(notice for check in checks for notice in check.notices())]
+    )
