@@ -1,4 +1,4 @@
-"""A table with labels, the one way from a file to it, and numbers cut into classes."""
+"""A table with labels, read from a file, and numbers cut into classes."""
 
 from __future__ import annotations
 
@@ -187,10 +187,21 @@ def read_dataset(
     >>> print(data.notes[0].partition(": ")[2], data.notes[1], sep="; ")
     cells between semicolons, decimal commas; 1 row without 'ill' is left out
     """
+    from steelyard.io.reader import whole_frame
+
     reader, target = open_table(path, target, categorical, numeric, **reading)
     name = name or (reader.name if str(path) == "-" else stem_and_format(path)[0])
-    data = dataset_of(reader, target, name)
-    return data if bins is None else replace(data, target=_cut(data, bins))
+    frame, about = whole_frame(reader, reader.names), reader.about.get("relation", "")
+    data = split_labels(name, frame, target, about, reader.notes)
+    data = replace(data, reading=reader.reading, labels=reader.labels)
+    if bins is None:
+        return data
+    if data.target.dtype.kind not in "iuf":
+        raise ParameterError(
+            f"`bins` are for numbers, and the target {data.target_name!r} holds text, "
+            f"such as {str(data.target[0])!r}."
+        )
+    return replace(data, target=cut(data.target, bins))
 
 
 def open_table(
@@ -206,32 +217,13 @@ def open_table(
 
     reader = open_files(source, **reading)
     if target is None:
-        target = reader.about.get("target") or target_of(reader)
+        target = reader.about.get("target") or _target_of(reader)
     for name in (target, *categorical, *numeric):
         find_column(name, reader.names, reader.name, reader.hint)
     return Recast(reader, categorical, numeric), target
 
 
-def dataset_of(reader: Recast, target: str, name: str) -> DataSet:
-    """Read files into memory."""
-    from steelyard.io.reader import whole_frame
-
-    frame = whole_frame(reader, reader.names)
-    about = reader.about.get("relation", "")
-    data = split_labels(name, frame, target, about, reader.notes)
-    return replace(data, reading=reader.reading, labels=reader.labels)
-
-
-def _cut(data: DataSet, bins: int) -> NDArray[Any]:
-    if data.target.dtype.kind not in "iuf":
-        raise ParameterError(
-            f"`bins` are for numbers, and the target {data.target_name!r} holds text, "
-            f"such as {str(data.target[0])!r}."
-        )
-    return cut(data.target, bins)
-
-
-def target_of(reader: Reader) -> str:
+def _target_of(reader: Reader) -> str:
     """Find the column to predict by its name."""
     for word in _TARGETS:
         fits = [name for name in reader.names if name.lower() == word]

@@ -9,15 +9,17 @@ alone, so that small files are read at once.
 from __future__ import annotations
 
 import codecs
+import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 from steelyard.exceptions import ParameterError
-from steelyard.io.preamble import MAX_ROWS, Top, read_top
 
 MISSING_VALUES = ("NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "<NA>", "?")
 """Cells that are missing in every column, besides empty ones."""
@@ -68,6 +70,12 @@ _MAYBE = re.compile(r"[1-9]\d{0,2},\d{3}")
 _MAYBE_MONEY = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 # Programs write whole numbers so in columns with missing cells, whatever the mark.
 _WHOLE = re.compile(r"\d+\.0")
+
+# Rows that are examined, and lines above them.
+_MAX_ROWS, _MAX_TITLES = 500, 50
+# Share of the rows below titles, or with row names, that have the usual width.
+_MIN_REGULAR_SHARE = 0.9
+_CELL_NUMBER = re.compile(r"[-+\u2212(]?[\d.,' ]*\d[\d.,%)]*")
 
 
 @dataclass(frozen=True)
@@ -257,7 +265,7 @@ def find_dialect(
     if asked.get("decimal") is None:
         _, rows = tops.get((sep, quote), (Top(), []))
         first = 0 if fields.get("no_header") else 1
-        below = rows[first : first + MAX_ROWS - 1]
+        below = rows[first : first + _MAX_ROWS - 1]
         marks = _marks_of(below, {"", *fields["missing_values"]})
         mark = like.get("decimal")
         # That of a model's file is a guess if separators differ.
@@ -280,17 +288,6 @@ def first_lines(head: bytes, dialect: CsvDialect) -> list[str]:
     return [x for x in lines if not x.startswith(comment)] if comment else lines
 
 
-def top_of(lines: list[str], dialect: CsvDialect) -> tuple[Top, list[list[str]]]:
-    """Return what is above the table in some lines, and the first of its rows.
-
-    With lines to skip given, no others are taken as titles.
-    """
-    n = int(bool(lines) and _SEPARATOR_LINE.fullmatch(lines[0]) is not None)
-    may_skip = not dialect.skip and not dialect.no_header
-    top, rows = read_top(lines[n:], dialect.separator, dialect.quote, may_skip=may_skip)
-    return replace(top, n_lines=top.n_lines + n), rows
-
-
 def _candidates(separator: str | None, expected: str, lines: list[str]) -> list[str]:
     if separator is not None:
         return [separator]
@@ -310,7 +307,7 @@ def _quotes(lines: list[str], separator: str) -> tuple[str, ...]:
 
 def _merit(top: Top, rows: list[list[str]]) -> tuple[float, int, int]:
     """Return the share of rows with as many cells as names, names, and bare cells."""
-    header, *below = rows[: MAX_ROWS + 1] or [[]]
+    header, *below = rows[: _MAX_ROWS + 1] or [[]]
     n_cells = len(header) + top.has_row_names
     if n_cells < 2:
         return 0.0, 0, 0
@@ -391,3 +388,119 @@ def _marks_of(rows: list[list[str]], empty: Set[str]) -> Iterator[Marks]:
         marks = Marks()
         marks.add({cell: n for cell, n in cells.items() if cell not in empty})
         yield marks
+
+
+# ----------------------------------------------------------------- lines above a table
+
+
+@dataclass(frozen=True)
+class Top:
+    """The lines above the names of columns, and whether rows have names too."""
+
+    n_lines: int = 0
+    """How many lines, blank ones and titles."""
+
+    titles: tuple[str, ...] = ()
+    has_row_names: bool = False
+    """Whether rows begin with a name that has no column, as R writes them."""
+
+    def in_words(self) -> str:
+        """Return a note on the lines that are left out.
+
+        Examples
+        --------
+        >>> Top(2, ("Penguins", "by island")).in_words()
+        "2 lines above the names are left out, 'Penguins' first"
+        """
+        if not self.titles:
+            return ""
+        n, first = len(self.titles), self.titles[0][:40]
+        return (
+            f"a line above the names is left out, {first!r}"
+            if n == 1
+            else f"{n} lines above the names are left out, {first!r} first"
+        )
+
+
+def top_of(lines: list[str], dialect: CsvDialect) -> tuple[Top, list[list[str]]]:
+    """Return the lines above the names, and some rows from the names on.
+
+    With lines to skip given, no others are taken as titles.
+    """
+    n_before = int(bool(lines) and _SEPARATOR_LINE.fullmatch(lines[0]) is not None)
+    rows, starts, line = [], [], n_before
+    reader = csv.reader(
+        lines[n_before:],
+        delimiter=dialect.separator,
+        quotechar=dialect.quote,
+        skipinitialspace=True,
+    )
+    with suppress(csv.Error):
+        for row in islice(reader, _MAX_ROWS + _MAX_TITLES):
+            if any(map(str.strip, row)):
+                rows.append(row)
+                starts.append(line)
+            line = n_before + reader.line_num
+    if not rows:
+        return Top(n_before), []
+    may_skip = not dialect.skip and not dialect.no_header
+    n_titles = first_names(rows) if may_skip else 0
+    titles = (dialect.separator.join(filter(None, row)) for row in rows[:n_titles])
+    below = rows[n_titles:]
+    has_row_names = may_skip and _have_row_names(below)
+    top = Top(starts[n_titles], tuple(map(str.strip, titles)), has_row_names)
+    return top, below
+
+
+def first_names(rows: Sequence[Sequence[Any]]) -> int:
+    """Return how many of the first rows are titles: narrow, with names below them."""
+    if len(rows) < 3:
+        return 0
+    width, _ = max(Counter(map(len, rows)).items(), key=lambda e: (e[1], e[0]))
+    for k, row in enumerate(rows[:_MAX_TITLES]):
+        if _is_title(row, width):
+            continue
+        below = rows[k + 1 :]
+        is_regular = _share_of(below, width) >= _MIN_REGULAR_SHARE
+        return k if k and len(row) == width and is_regular and _are_names(row) else 0
+    return 0
+
+
+def _is_title(row: Sequence[Any], width: int) -> bool:
+    n_filled = sum(_is_filled(cell) for cell in row)
+    is_narrow = len(row) < width - 1 or (len(row) < width and n_filled == 1)
+    is_narrow |= len(row) < width and not _are_names(row)
+    is_narrow |= len(row) != width and str(row[0]).startswith("#")
+    # Names of groups of columns stand above some of them.
+    is_narrow |= n_filled <= width // 2 and width > 2 and not _has_numbers(row)
+    return is_narrow or (n_filled <= 1 and width > 2)
+
+
+def _is_filled(cell: Any) -> bool:
+    return cell is not None and bool(str(cell).strip())
+
+
+def _are_names(row: Sequence[Any]) -> bool:
+    """Whether cells may be names of columns: filled, distinct, and no numbers."""
+    texts = [str(cell).strip() for cell in row if _is_filled(cell)]
+    are_distinct = len(set(texts)) == len(texts)
+    return len(texts) > len(row) // 2 and are_distinct and not _has_numbers(row)
+
+
+def _has_numbers(row: Sequence[Any]) -> bool:
+    return any(_CELL_NUMBER.fullmatch(str(cell).strip()) for cell in row)
+
+
+def _have_row_names(rows: Sequence[list[str]]) -> bool:
+    """Whether rows begin with a name that has no column, as R writes them."""
+    n, below = len(rows[0]) + 1, rows[1:_MAX_ROWS]
+    if not below or _share_of(below, n) < _MIN_REGULAR_SHARE:
+        return False
+    full = [row for row in below if len(row) == n]
+    first = {row[0].strip() for row in full}
+    # Otherwise lines end with a separator.
+    return len(first) == len(full) and any(row[-1].strip() for row in full)
+
+
+def _share_of(rows: Sequence[Sequence[Any]], width: int) -> float:
+    return sum(len(row) == width for row in rows) / max(len(rows), 1)

@@ -17,10 +17,9 @@ from steelyard.exceptions import TableError
 from steelyard.io.arff import parse_arff
 from steelyard.io.chunks import Chunk, Place
 from steelyard.io.dates import read_date
-from steelyard.io.dialect import CsvDialect, codec_of
+from steelyard.io.dialect import CsvDialect, Top, codec_of, first_names
 from steelyard.io.numbers import ANY_UNIT, ColumnTally, column_reading, read_numbers
 from steelyard.io.paths import File, packing_of
-from steelyard.io.preamble import Top, first_names
 from steelyard.io.reader import Reader
 from steelyard.io.streams import as_arrow
 

@@ -19,13 +19,13 @@ from steelyard.io.dialect import (
     HEAD,
     LATIN,
     CsvDialect,
+    Top,
     codec_of,
     find_encoding,
     first_lines,
     top_of,
 )
 from steelyard.io.paths import DAMAGED, File, check_distinct
-from steelyard.io.preamble import Top
 
 LARGEST_CELL = 2**22
 

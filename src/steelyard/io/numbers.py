@@ -23,8 +23,8 @@ _BLANK_WORDS = frozenset(
 )
 """Words for a missing number in any column, in lower case."""
 
-# Text among numbers is taken as missing where it is rare, of few kinds, and the numbers
-# are a measurement: 0, 1, 2 and 3+ are categories.
+# Text among numbers is missing if it is rare, of few kinds, and the numbers are a
+# measurement: 0, 1, 2 and 3+ are categories.
 _MAX_TEXT_SHARE, _MAX_TEXT_KINDS, _MAX_TINY_TEXT_SHARE = 0.1, 5, 0.01
 _MIN_MEASURED = 10
 
@@ -71,10 +71,8 @@ class Tally:
         for text, n in counts.items():
             number = parsed.get(text)
             if number is None:
-                if text in self.wrong or len(self.wrong) < _MAX_TEXTS:
-                    self.wrong[text] += n
-                else:
-                    self.wrong["…"] += n
+                is_counted = text in self.wrong or len(self.wrong) < _MAX_TEXTS
+                self.wrong[text if is_counted else "…"] += n
                 continue
             self.n_numbers += n
             if number.sign:
@@ -90,7 +88,7 @@ class Tally:
 
     def is_numeric(self) -> bool:
         """Whether all cells but a few are numbers."""
-        if not self.n_numbers or not self._has_one_sign():
+        if not self.n_numbers or not self._are_comparable():
             return False
         others = {text: n for text, n in self.wrong.items() if not is_blank(text)}
         if not others:
@@ -105,8 +103,8 @@ class Tally:
         """The common unit of all numbers, empty if there is none."""
         return next((s for s in self.signs if _CURRENCY.fullmatch(s) is None), "")
 
-    def _has_one_sign(self) -> bool:
-        """Whether amounts compare: not dollars with euros, nor percent with shares.
+    def _are_comparable(self) -> bool:
+        """Whether numbers have one unit: not dollars and euros, nor percent and shares.
 
         Numbers that are all in brackets are names, and so are few with a letter.
         """
@@ -183,12 +181,12 @@ class ColumnTally:
             is_digits = text.isascii() and text.isdigit()
             if is_digits or not is_blank(text):
                 self.add_width(len(text) if is_digits else 0, text.startswith("0"))
-        wanted, numbers = first[: max(_FIRST_CELLS - self.n_first, 0)], {}
+        first, n_numbers = first[: max(_FIRST_CELLS - self.n_first, 0)], {}
         for mark, tally in self.by_mark.items():
             parsed = read_numbers(counts, mark, self.thousands, ANY_UNIT)
-            numbers[mark] = sum(text in parsed for text in wanted)
+            n_numbers[mark] = sum(text in parsed for text in first)
             tally.add(counts, parsed)
-        self._add_first(len(wanted), numbers)
+        self._add_first(len(first), n_numbers)
 
     def add_width(self, width: int, is_zero_first: bool) -> None:
         """Note how many digits cells have, 0 where they differ."""

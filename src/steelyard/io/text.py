@@ -121,8 +121,7 @@ class TextFiles(Reader):
 
     def date_order(self, name: str) -> str | None:
         """Return the order of days and months of a column of dates, else None."""
-        tally = self.decided.get(name)
-        if tally is None or tally.are_codes or not tally.is_odd:
+        if (tally := self.decided.get(name)) is None:
             return None
         usual = "dmy" if self.dialect.separator == ";" else ""
         return tally.dates.order(self._like.get("dates", {}).get(name, usual))
