@@ -1,8 +1,8 @@
 """What a setting may be: a test, the same in words, and the same as plain data.
 
-The plain data stand in a table that is read where the classes are not loaded; see
-``steelyard.persistence.declarations``. The standard library is enough here. So do words
-and numbers that classes, model files and exports have in common.
+The plain data are in a table that is read if the classes are not loaded; see
+``steelyard.persistence.declarations``. Words and numbers that classes, model files and
+exports have in common are here too. With the standard library alone.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ FORMS = ("adaboost-m1", "elkan")
 """Forms of boosting."""
 
 KERNELS = ("linear", "epanechnikov", "tricube", "inverse", "gauss", "constant")
-"""How the weights of neighbours fall with their distance."""
+"""Kernels by which the weights of neighbours fall with their distance."""
 
 SEARCH_ENDS = ("complete", "time limit", "interrupted")
-"""How a search for attributes may come to its end."""
+"""How a search for attributes may end."""
 
 N_BARS = 20
 """Bars of a histogram, all of one width."""
 
 MAX_HASHES, HASH_BYTES = 256, 6
-"""How many hashes of training rows a model keeps, and how long they are."""
+"""Number of hashes of training rows that a model keeps, and their length."""
 
 MAX_KEPT, MIN_OF_WIDE, MAX_KEPT_CELLS = 40_000, 10_000, 1_000_000
-"""How many rows a model keeps at most to go on learning from.
+"""Rows that a model keeps at most for ``partial_fit``.
 
-Of a wide table, of more cells than that, fewer.
+Of a wide table they are fewer: those of a million cells, but at least 10,000.
 """
 
 # Weights of rows and of classes, and sums of their products, stay finite in single
@@ -50,7 +50,7 @@ MIN_STEP = 1e-300
 # Relative densities: how far evidence may go against a class.
 DENSITY_DEPTH = 20.0
 
-# Linear attributes: deviations from the mean beyond which a number says no more.
+# Linear attributes: deviations from the mean beyond which evidence is constant.
 SLOPE_LIMIT = 4.0
 
 
@@ -75,13 +75,13 @@ _LARGEST_WHOLE = 1 << 63
 
 @dataclass(frozen=True)
 class Check:
-    """What a setting may be: in words, as a test, and which words are among it."""
+    """A test of a setting, with a description and the words that it allows."""
 
     text: str
     accepts: Callable[[Any], bool]
     words: tuple[str, ...] = ()
     form: Form = ("never",)
-    """The same test of what a file can hold; some objects it cannot."""
+    """The same test as plain data, of what a file can contain."""
 
     def __or__(self, other: Check) -> Check:
         """Allow what either allows."""
@@ -96,11 +96,11 @@ class Check:
 
 @dataclass(frozen=True)
 class DescribedPart:
-    """A part as a file describes it, where its class is not loaded."""
+    """A component as a file describes it, if its class is not loaded."""
 
     name: str
     kinds: tuple[str, ...]
-    """Names of the classes that it is of."""
+    """Names of its class and base classes."""
 
     settings: dict[str, Any]
 
@@ -139,7 +139,7 @@ def whole(low: int) -> Check:
 
 
 def number(low: float = -math.inf, high: float = math.inf, ends: str = "[)") -> Check:
-    """Allow finite numbers in a range, whose ends belong to it as the brackets say."""
+    """Allow finite numbers in a range; brackets show which ends belong to it."""
     left, right = ends[0], ends[1]
 
     def accepts(value: Any) -> bool:
@@ -188,7 +188,7 @@ def mapped(key: Check, item: Check) -> Check:
 
 
 def instance(kind: type) -> Check:
-    """Allow objects of a class; of a part, files hold a description."""
+    """Allow objects of a class; files contain a description of a component."""
     form = ("part", kind.__name__)
     return Check(f"a {kind.__name__}", lambda x: isinstance(x, kind), form=form)
 
@@ -198,7 +198,7 @@ def _described(kind: str) -> Check:
 
 
 def part(kind: type, words: Mapping[str, Any] | tuple[str, ...]) -> Check:
-    """Allow the name of a part, or an object of its kind."""
+    """Allow the name of a component, or an object of its class."""
     text = f"{word(*words).text}, or a {kind.__name__} object"
     return (word(*words) | instance(kind)).called(text)
 
@@ -208,7 +208,7 @@ def accepted_by(
 ) -> Check:
     """Allow what a function that resolves the setting does not refuse.
 
-    Of what a file can hold, it is what ``like`` allows.
+    In files it is what ``like`` allows.
     """
 
     def accepts(value: Any) -> bool:
@@ -243,7 +243,7 @@ FLAG = Check(
 FALSE = Check("False", lambda x: FLAG.accepts(x) and not x, form=("false",))
 INFINITE = Check("infinite", _is_infinite, form=("infinite",))
 INFINITY = Check("infinity", lambda x: _is_infinite(x) and x > 0, form=("infinity",))
-# A name or a position; whether there is such a column, the table will tell.
+# A name or a position; whether there is such a column is checked with a table.
 COLUMN = Check(
     "names or positions of columns",
     lambda x: isinstance(x, (str, int)) or _is_of_numpy(x, "integer", "bool_"),
@@ -270,7 +270,7 @@ _KINDS: dict[str, Callable[..., Check]] = {
 
 
 def check_of(form: Form) -> Check:
-    """Return the check of what a file can hold that a form describes.
+    """Return the check that plain data describe.
 
     Examples
     --------

@@ -37,19 +37,19 @@ def counted(count: int, word: str) -> str:
 
 
 def unlabelled(count: int, target: str) -> str:
-    """Say how many rows have no target.
+    """Return a note on the rows that have no target.
 
     Examples
     --------
     >>> unlabelled(1, "ill")
     "1 row without 'ill' is left out"
     """
-    said = "is" if count == 1 else "are"
-    return f"{counted(count, 'row')} without {target!r} {said} left out"
+    verb = "is" if count == 1 else "are"
+    return f"{counted(count, 'row')} without {target!r} {verb} left out"
 
 
 def cell_text(name: str, value: str) -> str:
-    """Name a column and what it holds, as it is read aloud.
+    """Return a condition on a column in words.
 
     Examples
     --------

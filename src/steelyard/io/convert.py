@@ -101,7 +101,7 @@ def as_decided(column: Any, tally: ColumnTally, order: str | None) -> Any:
         return column
     if order is not None:
         return dates_of(column, order, tally.dates.has_time)[0]
-    if not tally.is_odd:
+    if not tally.has_text:
         numbers = plain_numbers(column, tally.decimal)
         return numbers if tally.are_whole else numbers.cast(pa.float64(), safe=False)
     if not tally.is_numeric():

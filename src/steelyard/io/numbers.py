@@ -134,7 +134,7 @@ class ColumnTally:
     """Decimal marks that the column may have in place of that of the file."""
 
     marks: Marks = field(default_factory=Marks)
-    is_odd: bool = False
+    has_text: bool = False
     """Whether a cell is no plain number."""
 
     are_whole: bool = True
@@ -171,7 +171,7 @@ class ColumnTally:
 
     def add_texts(self, counts: Mapping[str, int], first: Sequence[str]) -> None:
         """Count texts; ``first`` are those of the first rows, in order."""
-        self.is_odd = True
+        self.has_text = True
         self.marks.add(counts)
         if self.dates.is_possible:
             self.dates.add(counts, is_blank)
@@ -234,7 +234,7 @@ class ColumnTally:
             return [f"{name}: names, since {n_digits}"]
         if order is not None:
             return [date_note(name, order, self.dates.has_time)]
-        if not self.is_odd or not self.is_numeric():
+        if not self.has_text or not self.is_numeric():
             return []
         if self.mark == decimal:
             return self.tally.notes(name)
@@ -264,7 +264,7 @@ def column_reading(
 
     ``orders`` are those of days and months in columns of dates.
     """
-    numbers = {n: t for n, t in columns.items() if t.is_odd and t.is_numeric()}
+    numbers = {n: t for n, t in columns.items() if t.has_text and t.is_numeric()}
     return {
         "decimals": {n: t.mark for n, t in numbers.items() if t.mark != decimal},
         "dates": {name: order for name, order in orders.items() if order},

@@ -103,7 +103,7 @@ class TextFiles(Reader):
     def _thousands(self) -> str:
         """Describe the separators of thousands in numbers."""
         numbers = [
-            t.tally for t in self.decided.values() if t.is_odd and t.is_numeric()
+            t.tally for t in self.decided.values() if t.has_text and t.is_numeric()
         ]
         marks = {m for tally in numbers for m in tally.forms if m not in ("()", "D")}
         is_asked = self.asked.get("thousands") is not None
@@ -112,7 +112,7 @@ class TextFiles(Reader):
 
     def _may_be_thousands(self, tally: ColumnTally) -> bool:
         """Whether points that are read as decimal points may separate thousands."""
-        if tally.are_codes or tally.is_odd or tally.are_whole:
+        if tally.are_codes or tally.has_text or tally.are_whole:
             return False
         is_open = self.asked.get("decimal") is None and "decimal" not in self._like
         is_german = self.dialect.separator == ";" and self.dialect.decimal == "."
@@ -311,7 +311,7 @@ class _Counting:
             order = self.source.date_order(name)
             return as_decided(column, self.source.decided[name], order)
         tally = self.tallies[name]
-        if not tally.is_odd:
+        if not tally.has_text:
             numbers = plain_numbers(column, tally.decimal)
             if numbers is not None:
                 count_numbers(tally, column, numbers)
@@ -338,8 +338,8 @@ class _Counting:
                 raise TypesChangedError
         decided.update(new)
         is_other = any(
-            (t.is_odd and t.is_numeric())
-            or (not t.is_odd and t.are_codes)
+            (t.has_text and t.is_numeric())
+            or (not t.has_text and t.are_codes)
             or self.source.date_order(name) is not None
             for name, t in new.items()
         )

@@ -78,7 +78,7 @@ class Notice:
     """The column it is about; None if it is about rows, classes or several columns."""
 
     rows: int = 0
-    """In how many rows; 0 where that is not known."""
+    """Number of rows; 0 if unknown."""
 
     done: str = ""
     """What was done about it."""

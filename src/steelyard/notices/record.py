@@ -1,4 +1,4 @@
-"""What the training rows of a model were, as far as later rows are compared with it."""
+"""What a model keeps of its training rows, to compare later rows with."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RowSummary:
-    """What is computed from the training rows themselves, or from a sample of them."""
+    """What is computed from the training rows, or from a sample of them."""
 
     notices: list[Notice] = field(default_factory=list)
     row_hashes: RowHashes | None = None
@@ -82,8 +82,8 @@ class TrainingRecord:
     read in chunks; false if a column has more than 65,536 numbers."""
 
     quality: list[dict[str, Any]] = field(default_factory=list)
-    """How good predictions of held-out rows were, where ``steelyard fit`` measured it:
-    accuracy, log-loss, folds, rows and date."""
+    """Measures of held-out rows, if ``steelyard fit`` made them: accuracy, log-loss,
+    folds, rows and date."""
 
     summary: LazySummary = field(default_factory=LazySummary, repr=False)
 
@@ -102,9 +102,9 @@ class TrainingRecord:
 
     @property
     def score_ranges(self) -> list[NumberRange] | None:
-        """Where log-odds of rows are, of the second class of two or of each of more.
+        """Ranges of the rows' log-odds, of the second class of two or of each of more.
 
-        Of an edited model they are those before its edits. None where rows were only
+        Of an edited model they are those before its edits. None if rows were only
         counted.
         """
         return self.summary.value.score_ranges

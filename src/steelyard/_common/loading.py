@@ -1,0 +1,50 @@
+"""Modules that are loaded when they are first used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["Later", "names_of", "np"]
+
+
+class Later:
+    """Stands for a module, and loads it when something of it is asked for.
+
+    Examples
+    --------
+    >>> fractions = Later("fractions")
+    >>> fractions.Fraction(1, 2)
+    Fraction(1, 2)
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(import_module(self._name), name)
+        setattr(self, name, value)
+        return value
+
+
+# Small files are read, and schemas asked, without NumPy.
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = Later("numpy")
+
+
+def names_of(package: str, **modules: str) -> tuple[Callable[[str], Any], list[str]]:
+    """Return ``__getattr__`` and ``__all__`` of a package, given what its modules name.
+
+    Type checkers, which cannot follow it, are shown the modules themselves.
+    """
+    homes = {name: of for of, names in modules.items() for name in names.split()}
+
+    def find(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f"{package}.{homes[name]}"), name)
+
+    return find, sorted(homes)
