@@ -405,7 +405,7 @@ def stop(reading):
         time.sleep(60)
 
 frames = (pd.DataFrame({{"a": range(300_000)}}) for _ in range(3))
-with sy.watch(stop), as_source(frames, work_folder=sys.argv[1]) as rows:
+with sy.watch(stop), as_source(sy.scan(frames, work_folder=sys.argv[1])) as rows:
     for chunk in rows.chunks(): pass
 """
     with subprocess.Popen(
@@ -414,7 +414,7 @@ with sy.watch(stop), as_source(frames, work_folder=sys.argv[1]) as rows:
         assert process.stdout.readline().strip() == b"ready"
         process.kill()
     assert len(list(work.glob("*/*.parquet"))) == 1
-    with as_source([CELLS], work_folder=work) as rows:
+    with as_source(sy.scan([CELLS], work_folder=work)) as rows:
         next(rows.chunks())
         assert len(list(work.iterdir())) == 1
     assert list(work.iterdir()) == []
@@ -426,5 +426,5 @@ def test_a_full_disk_is_an_error_that_leaves_nothing(tmp_path, monkeypatch):
 
     monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
     with pytest.raises(TableError, match="No space is left for temporary files in"):
-        next(as_source([CELLS], work_folder=tmp_path).chunks())
+        next(as_source(sy.scan([CELLS], work_folder=tmp_path)).chunks())
     assert list(tmp_path.iterdir()) == []

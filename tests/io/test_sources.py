@@ -199,8 +199,10 @@ def test_nothing_is_left_after_success_error_and_interrupt(make, tmp_path, monke
     work.mkdir()
     (tmp_path / "data").mkdir()
     for error in (None, ValueError, KeyboardInterrupt):
+        source = as_source(make(tmp_path / "data"))
+        source.work_folder = work
         try:
-            with as_source(make(tmp_path / "data"), work_folder=work) as rows:
+            with source as rows:
                 for _ in rows.chunks():
                     if error is not None:
                         raise error

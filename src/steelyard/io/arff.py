@@ -312,6 +312,6 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _excerpt(text: str, width: int = 40) -> str:
+def _excerpt(text: str) -> str:
     """Quote the beginning of a text."""
-    return repr(text if len(text) <= width else text[: width - 3] + "...")
+    return repr(text if len(text) <= 40 else text[:37] + "...")

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from steelyard._common.text import counted
+from steelyard._common.text import counted, listed
 from steelyard.io.dates import DateTally, date_note
 from steelyard.io.dialect import CURRENCY, DECIMALS, GROUPS, UNIT, Marks
 
@@ -280,25 +280,14 @@ def exceptions(name: str, wrong: Counter[str], what: str = "numbers") -> str:
     >>> exceptions("mass", Counter({"unknown": 3, "n/a": 1}))
     "mass: numbers, except 4 cells: 'unknown' (3), 'n/a' (1); taken as missing"
     """
-    cells = counted(wrong.total(), "cell")
-    return f"{name}: {what}, except {cells}: {quoted(wrong)}; taken as missing"
+    texts = [f"{text!r} ({count})" for text, count in wrong.most_common(5)]
+    cells = f"{counted(wrong.total(), 'cell')}: {listed(texts, 4)}"
+    return f"{name}: {what}, except {cells}; taken as missing"
 
 
 def is_blank(text: str) -> bool:
     """Whether a text stands for a missing number in any column."""
     return text.lower() in _BLANK_WORDS
-
-
-def quoted(counts: Counter[str], most: int = 4) -> str:
-    """List texts with how often they occur, the most frequent ones.
-
-    Examples
-    --------
-    >>> quoted(Counter({"unknown": 3, "n/a": 1}))
-    "'unknown' (3), 'n/a' (1)"
-    """
-    shown = [f"{text!r} ({count})" for text, count in counts.most_common(most)]
-    return ", ".join(shown) + (", …" if len(counts) > most else "")
 
 
 def read_numbers(

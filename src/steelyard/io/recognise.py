@@ -152,7 +152,6 @@ def as_source(
     sample_weight: Any = None,
     *,
     needs_target: bool = False,
-    work_folder: str | PathLike[str] | None = None,
 ) -> Scan | None:
     """Return a source for one use, or None if ``X`` is a table in memory.
 
@@ -170,7 +169,7 @@ def as_source(
     else:
         return None
     target, weight = _name(y, "y"), _name(sample_weight, "sample_weight")
-    source = opened.with_roles(target, weight, work_folder=work_folder)
+    source = opened.with_roles(target, weight)
     if needs_target and source.target is None:
         raise TableError(
             "The target is not known. Give the name of its column: fit(rows, 'name'), "

@@ -70,17 +70,10 @@ class Scan:
         name = self._reader.name
         return f"The{name[3:]}" if name.startswith("the ") else name
 
-    def with_roles(
-        self,
-        target: str | None = None,
-        weight: str | None = None,
-        *,
-        work_folder: str | PathLike[str] | None = None,
-    ) -> Scan:
+    def with_roles(self, target: str | None = None, weight: str | None = None) -> Scan:
         """Return the same source for one use, with a separate temporary copy."""
         new = copy.copy(self)
         new._copy, new._n_read, new.n_dropped = None, None, 0
-        new.work_folder = work_folder or self.work_folder
         new._take_roles(target or self.target, weight or self.weight)
         return new
 

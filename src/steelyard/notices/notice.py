@@ -189,9 +189,9 @@ def no_error_notice(accuracy: float, majority: float, n_rows: int) -> Iterator[N
         yield Notice("no-errors", text, None, n_rows, "", advice)
 
 
-def in_lines(notices: Sequence[Notice], most: int = _MAX_LINES) -> list[str]:
-    """Return a line for each notice, at most ``most`` of them."""
-    lines = [str(notice) for notice in notices[:most]]
+def in_lines(notices: Sequence[Notice]) -> list[str]:
+    """Return a line for each notice, no more than fit a screen."""
+    lines = [str(notice) for notice in notices[:_MAX_LINES]]
     rest = len(notices) - len(lines)
     return [*lines, f"and {rest} more"] if rest else lines
 
