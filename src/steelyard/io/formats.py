@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -16,9 +15,9 @@ from steelyard._common.text import did_you_mean, listed
 from steelyard.exceptions import TableError
 from steelyard.io.arff import parse_arff
 from steelyard.io.chunks import Chunk, Place
-from steelyard.io.dates import read_date
+from steelyard.io.convert import as_decided, count_texts
 from steelyard.io.dialect import CsvDialect, Top, codec_of, first_names
-from steelyard.io.numbers import ANY_UNIT, ColumnTally, column_reading, read_numbers
+from steelyard.io.numbers import ColumnTally, column_reading
 from steelyard.io.paths import File, packing_of
 from steelyard.io.reader import Reader
 from steelyard.io.streams import as_arrow
@@ -159,7 +158,9 @@ class WholeFiles(Reader):
         for name in frame.columns[frame.dtypes.map(str).isin(["object", "str"])]:
             if pd.api.types.infer_dtype(frame[name]) in _MIXED:
                 texts = frame[name].map(_cell_text, na_action="ignore")
-                frame[name] = self._numbers_or_text(texts, str(name))
+                cells = pa.chunked_array([pa.array(texts, pa.string())])
+                decided = self._decided(cells, str(name))
+                frame[name] = decided.to_pandas(date_as_object=False).to_numpy()
         return frame
 
     def _read_json(self, file: File) -> pandas.DataFrame:
@@ -193,26 +194,15 @@ class WholeFiles(Reader):
         empty = list(self.dialect.empty)
         return self._read_objects(frame.mask(frame.isin(empty)))
 
-    def _numbers_or_text(self, texts: pandas.Series, name: str) -> pandas.Series:
+    def _decided(self, texts: Any, name: str) -> Any:
         """Return numbers or dates if the texts are such, and note it."""
-        import pandas as pd
-
-        present = texts.dropna()
         tally = ColumnTally(".", self.dialect.thousands)
-        tally.add_texts(Counter(present), present.head(200).tolist())
+        count_texts(tally, texts)
         order = tally.dates.order("")
         self.notes += tally.notes(name, ".", order)
         for part, entries in column_reading({name: tally}, {name: order}, ".").items():
             self.reading[part].update(entries)
-        if order is not None:
-            dates = {text: read_date(text, order) for text in present.unique()}
-            return pd.to_datetime(texts.map(dates))
-        if not tally.is_numeric():
-            return texts
-        marks = tally.mark, self.dialect.thousands
-        numbers = read_numbers(present.unique(), *marks, ANY_UNIT)
-        values = texts.map({text: number.value for text, number in numbers.items()})
-        return values.astype(float)
+        return as_decided(texts, tally, order)
 
     def _read_spss(self, file: File) -> pandas.DataFrame:
         frame, about = _library(["pyreadstat"], file)[1].read_sav(_path(file))
