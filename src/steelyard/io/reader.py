@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,11 +25,11 @@ Example = Callable[[pa.DataType], tuple[Any, str] | None]
 
 
 class TypesChangedError(Exception):
-    """Parts that were read have other types than the source has; read it again."""
+    """Chunks that were read have other types than the source has; read it again."""
 
 
 class Reader(ABC):
-    """Reads a source from its beginning, part by part."""
+    """Reads a source from its beginning, chunk by chunk."""
 
     is_repeatable: bool = True
     """Whether it can be read again."""
@@ -114,30 +115,28 @@ def check_names_of(
 def whole_table(reader: Reader, names: Sequence[str]) -> pa.Table:
     """Return all rows of some columns as one table."""
     while True:
-        try:
-            parts = [part.cells for part in reader.read(names, MAX_ROWS)]
-        except TypesChangedError:
-            continue
-        break
+        with suppress(TypesChangedError):
+            tables = [chunk.cells for chunk in reader.read(names, MAX_ROWS)]
+            break
+    if not any(table.num_rows for table in tables):
+        raise TableError(f"There are no rows in {reader.name}.")
     types = {
         name: join_types(
             name,
-            [cells.schema.field(name).type for cells in parts],
-            partial(_example, parts, name, reader.name),
+            [table.schema.field(name).type for table in tables],
+            partial(_example, tables, name, reader.name),
         )
         for name in names
     }
-    tables = [conform(cells, types, reader.name) for cells in parts]
-    if not sum(table.num_rows for table in tables):
-        raise TableError(f"There are no rows in {reader.name}.")
+    tables = [conform(table, types, reader.name) for table in tables]
     return pa.concat_tables(tables).unify_dictionaries()
 
 
 def _example(
-    parts: list[pa.Table], name: str, where: str, kind: pa.DataType
+    tables: list[pa.Table], name: str, where: str, kind: pa.DataType
 ) -> tuple[Any, str] | None:
     """Return a cell of a column with some type, and its origin."""
-    columns = (cells.column(name) for cells in parts)
+    columns = (table.column(name) for table in tables)
     cells_of_kind = (c.drop_null() for c in columns if c.type == kind)
     return next(
         ((cells[0].as_py(), where) for cells in cells_of_kind if len(cells)), None
@@ -158,7 +157,9 @@ def value_type(kind: pa.DataType) -> pa.DataType:
 
 def is_text(kind: pa.DataType) -> bool:
     """Whether cells are text, in any form of storage but a dictionary."""
-    return bool(pt.is_string(kind) or pt.is_large_string(kind) or _is_view(kind))
+    return bool(
+        pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)
+    )
 
 
 def is_number(kind: pa.DataType) -> bool:
@@ -169,10 +170,6 @@ def is_number(kind: pa.DataType) -> bool:
 def is_date(kind: pa.DataType) -> bool:
     """Whether cells are days, or moments."""
     return bool(pt.is_date(kind) or pt.is_timestamp(kind))
-
-
-def _is_view(kind: pa.DataType) -> bool:
-    return bool(pt.is_string_view(kind))
 
 
 def kind_of(kind: pa.DataType) -> str:
@@ -195,13 +192,13 @@ def plain(kind: pa.DataType) -> pa.DataType:
     if pt.is_dictionary(kind):
         values = plain(kind.value_type)
         return pa.dictionary(kind.index_type, values, kind.ordered)
-    return pa.large_string() if _is_view(kind) else kind
+    return pa.large_string() if pt.is_string_view(kind) else kind
 
 
 def join_types(
     name: str, kinds: Sequence[pa.DataType], example: Example
 ) -> pa.DataType:
-    """Return one type for a column, from those of its parts.
+    """Return one type for a column, from those of its chunks or files.
 
     Numbers are widened. The type of a column in a file without a cell of it does not
     matter.

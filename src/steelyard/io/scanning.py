@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from steelyard._common import progress
 from steelyard._common.allowed import LARGEST_WEIGHT, MIN_WEIGHT
@@ -208,7 +209,9 @@ class Scan:
 
     def _with_target(self, chunk: Chunk, seen: int) -> Chunk:
         """Return the rows with a target; refuse others unless they are dropped."""
-        missing = _is_missing(chunk.column(str(self.target)))
+        labels = chunk.column(str(self.target))
+        is_missing = pc.is_null(labels, nan_is_null=pa.types.is_floating(labels.type))
+        missing = np.asarray(is_missing.to_numpy(), dtype=bool)
         count = int(missing.sum())
         if not count:
             return chunk
@@ -234,12 +237,7 @@ class Scan:
         self.close()
 
 
-def _is_missing(column: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    missing = pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))
-    return np.asarray(missing.to_numpy(), dtype=bool)
-
-
-def _without(chunk: Chunk, missing: np.ndarray[Any, np.dtype[np.bool_]]) -> Chunk:
+def _without(chunk: Chunk, missing: NDArray[np.bool_]) -> Chunk:
     """Drop rows; the first row after a gap gets a place."""
     kept = np.flatnonzero(~missing)
     # A run begins after a dropped row, and at a file or row group.

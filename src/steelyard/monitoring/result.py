@@ -206,7 +206,12 @@ class Drift:
                     "period": period.name,
                     "rows": period.rows,
                     "mean_score": period.mean_score,
-                    "performance": _plain(period.performance),
+                    "performance": period.performance
+                    and {
+                        name: value
+                        for name, value in period.performance._asdict().items()
+                        if name != "at_alarm"
+                    },
                     "notices": [notice.to_dict() for notice in period.notices],
                 }
                 for period in self.periods
@@ -273,16 +278,13 @@ class Drift:
         header += ["unseen %", "out of range %", ""]
         rows = []
         for column in period.columns:
-            comparison, cells = column.compared, ["", "", "", ""]
+            psi, cells = ["", ""], ["", "", "", ""]
+            if (compared := column.compared) is not None:
+                psi = [f"{compared.psi:.3f}", f"{compared.by_chance:.3f}"]
             if not column.is_score:
-                before = column.missing_before
-                shares = column.missing, before, column.unseen, column.beyond
-                cells = ["" if s is None else _percent(s) for s in shares]
-            psi = (
-                ["", ""]
-                if comparison is None
-                else [_psi(comparison.psi), _psi(comparison.by_chance)]
-            )
+                now = column.missing.value, column.unseen.value, column.beyond.value
+                shares = now[0], column.missing_before, *now[1:]
+                cells = ["" if s is None else f"{100.0 * s:.1f}" for s in shares]
             rows.append([column.name, *psi, *cells, column.verdict(self.thresholds)])
         title = f"{period.name}: {period.rows:,} rows beside those of training"
         return MeasureTable(title, header, rows)
@@ -299,7 +301,7 @@ class Drift:
 
     def _starred(self, column: ColumnDrift) -> str:
         star = "*" if any(column.alarms(self.thresholds)) else ""
-        return ("" if column.compared is None else _psi(column.compared.psi)) + star
+        return ("" if column.compared is None else f"{column.compared.psi:.3f}") + star
 
     def _measures(self) -> MeasureTable:
         header = ["period", "rows", "AUC", "log-loss", "predicted - observed %"]
@@ -320,17 +322,3 @@ class Drift:
                 ]
             )
         return MeasureTable("Rows with labels, with 95 % intervals", header, rows)
-
-
-def _plain(performance: Performance | None) -> dict[str, Any] | None:
-    entries = {} if performance is None else performance._asdict()
-    entries.pop("at_alarm", None)
-    return entries or None
-
-
-def _psi(value: float) -> str:
-    return f"{value:.3f}"
-
-
-def _percent(share: Any) -> str:
-    return f"{100.0 * (share.value if isinstance(share, Estimate) else share):.1f}"
