@@ -412,8 +412,6 @@ class Top:
         >>> Top(2, ("Penguins", "by island")).in_words()
         "2 lines above the names are left out, 'Penguins' first"
         """
-        if not self.titles:
-            return ""
         n, first = len(self.titles), self.titles[0][:40]
         return (
             f"a line above the names is left out, {first!r}"

@@ -19,7 +19,6 @@ from steelyard.io.dialect import (
     HEAD,
     LATIN,
     CsvDialect,
-    Top,
     codec_of,
     find_encoding,
     first_lines,
@@ -47,8 +46,6 @@ class CsvLines:
         if may_change:
             dialect = replace(dialect, encoding=find_encoding(file.head(HEAD)))
         self.file, self.dialect, self.may_change = file, dialect, may_change
-        self.top, self.n_above = Top(), dialect.skip
-        """The lines above the names, and their number."""
         self.header = self._read_header()
         self.names = [name for name in self.header if name]
         check_distinct(self.names, file.name)
@@ -56,26 +53,22 @@ class CsvLines:
 
     def left_out(self) -> list[str]:
         """Return notes on what is left out and what is taken as missing."""
-        words = self.top.in_words()
-        notes = [f"{self.file.name}: {words}"] if words else []
+        notes = [self.top.in_words()] if self.top.titles else []
         if self.dialect.no_header:
-            called = f"{self.names[0]} to {self.names[-1]}"
-            notes.append(f"{self.file.name}: columns are called {called}")
+            notes.append(f"columns are called {self.names[0]} to {self.names[-1]}")
         if self.top.has_row_names:
-            what = "names of rows, which begin each line, are left out"
-            notes.append(f"{self.file.name}: {what}")
+            notes.append("names of rows, which begin each line, are left out")
         elif len(self.names) < len(self.header):
             places = [str(k) for k, name in enumerate(self.header, 1) if not name]
-            prefix = f"{self.file.name}: left out, without a name"
-            notes.append(f"{prefix}: column {', '.join(places)}")
+            notes.append(f"left out, without a name: column {', '.join(places)}")
         if self._short:
             first, n = self._short[0], len(self._short)
             lines = f"{n} lines have" if n > 1 else "a line has"
             notes.append(
-                f"{self.file.name}: {lines} fewer cells than there are names, line "
-                f"{first} first; the others are taken as missing"
+                f"{lines} fewer cells than there are names, line {first} first; the "
+                "others are taken as missing"
             )
-        return notes
+        return [f"{self.file.name}: {note}" for note in notes]
 
     def text(self, data: IO[bytes]) -> io.TextIOWrapper:
         """Decode a stream."""
@@ -100,9 +93,8 @@ class CsvLines:
         )
 
     def _read_header(self) -> list[str]:
-        self.top, _ = top_of(
-            first_lines(self.file.head(HEAD), self.dialect), self.dialect
-        )
+        first = first_lines(self.file.head(HEAD), self.dialect)
+        self.top, _ = top_of(first, self.dialect)
         self.n_above = self.dialect.skip + self.top.n_lines
         try:
             with self.file.open() as raw, self.text(self.file.unpacked(raw)) as text:
@@ -165,10 +157,21 @@ class CsvLines:
         if len(row) < n:
             self._short.append(line)
             row += [""] * (n - len(row))
-        elif any(map(str.strip, row[n:])):
-            self._refuse_count(len(row), line, n_before)
-        else:
+        elif not any(map(str.strip, row[n:])):
             del row[n:]
+        elif not n_before:
+            raise TableError(
+                f"{self.file.name} has more cells in its rows than names in its first "
+                f"line: {len(row)} in line {line}, and {n} columns. Name all columns, "
+                "or leave lines above the names out with `skip`."
+            )
+        else:
+            raise TableError(
+                f"{self.file.name} has {len(row)} cells in line {line}, and {n} "
+                "columns. Correct the line; if it is a comment, say how such lines "
+                "begin with `comment`; if it is the last one, the file may have been "
+                "cut short."
+            )
 
     def check_end(self, last: list[str]) -> None:
         """Refuse an open quote, which takes in all that follows."""
@@ -209,19 +212,6 @@ class CsvLines:
         else:
             raise error
         raise TableError(f"{self.file.name} {problem}") from None
-
-    def _refuse_count(self, n: int, line: int, n_before: int) -> NoReturn:
-        if not n_before:
-            raise TableError(
-                f"{self.file.name} has more cells in its rows than names in its first "
-                f"line: {n} in line {line}, and {len(self.header)} columns. Name all "
-                "columns, or leave lines above the names out with `skip`."
-            )
-        raise TableError(
-            f"{self.file.name} has {n} cells in line {line}, and {len(self.header)} "
-            "columns. Correct the line; if it is a comment, say how such lines begin "
-            "with `comment`; if it is the last one, the file may have been cut short."
-        )
 
     def _refuse_encoding(self, error: UnicodeDecodeError) -> NoReturn:
         line, encoding = 1, self.dialect.encoding
