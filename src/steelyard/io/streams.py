@@ -21,17 +21,16 @@ class _Stream(Reader):
 
     is_cheap = False
 
-    def __init__(self, schema: pa.Schema) -> None:
-        self.names = list(schema.names)
-
     def read(self, names: Sequence[str], max_rows: int) -> Iterator[Chunk]:
         row = 0
-        for cells in self._tables(list(names), max_rows):
+        for frame in self._frames(list(names), max_rows):
+            cells = as_arrow(frame, self.name).select(list(names))
             yield Chunk(cells, [(0, Place(self.name, None, row))])
             row += cells.num_rows
 
     @abstractmethod
-    def _tables(self, names: list[str], max_rows: int) -> Iterator[pa.Table]: ...
+    def _frames(self, names: list[str], max_rows: int) -> Iterator[Any]:
+        """Yield tables or batches of some columns, or of all."""
 
 
 class DatasetReader(_Stream):
@@ -41,13 +40,12 @@ class DatasetReader(_Stream):
     reads_ahead = True
 
     def __init__(self, dataset: Any) -> None:
-        super().__init__(dataset.schema)
-        self._dataset = dataset
+        self._dataset, self.names = dataset, list(dataset.schema.names)
         format = getattr(getattr(dataset, "format", None), "default_extname", "")
         self.is_cheap = format in ("parquet", "ipc")
         self._is_parquet = format == "parquet"
 
-    def _tables(self, names: list[str], max_rows: int) -> Iterator[pa.Table]:
+    def _frames(self, names: list[str], max_rows: int) -> Iterator[Any]:
         import pyarrow.dataset as ds
 
         options: dict[str, Any] = {}
@@ -63,8 +61,7 @@ class DatasetReader(_Stream):
             **options,
         )
         try:
-            for batch in batches:
-                yield as_arrow(batch, self.name)
+            yield from batches
         except (pa.ArrowInvalid, OSError) as error:
             raise TableError(f"The data set cannot be read: {error}") from None
 
@@ -81,13 +78,12 @@ class LazyReader(_Stream):
                 "do. Install polars 1.34 or later, or give the files to sy.scan."
             )
         self._frame = frame
-        # An empty frame converts types of polars to those of its tables.
-        super().__init__(as_arrow(frame.collect_schema().to_frame(), self.name).schema)
+        # An empty frame shows whether all types can be converted.
+        self.names = as_arrow(frame.collect_schema().to_frame(), self.name).column_names
 
-    def _tables(self, names: list[str], max_rows: int) -> Iterator[pa.Table]:
+    def _frames(self, names: list[str], max_rows: int) -> Iterator[Any]:
         chosen = self._frame.select(names)
-        for frame in chosen.collect_batches(chunk_size=max_rows, maintain_order=True):
-            yield as_arrow(frame, self.name)
+        return chosen.collect_batches(chunk_size=max_rows, maintain_order=True)
 
 
 class ArrowReader(_Stream):
@@ -99,16 +95,15 @@ class ArrowReader(_Stream):
         self.name = "the query" if self.is_repeatable else "the stream"
         # A query starts when it is opened, so the first reading goes on from here.
         self._opened: Any = _open(stream)
-        super().__init__(self._opened.schema)
+        self.names = list(self._opened.schema.names)
 
-    def _tables(self, names: list[str], max_rows: int) -> Iterator[pa.Table]:
+    def _frames(self, names: list[str], max_rows: int) -> Iterator[Any]:
         opened, self._opened = self._opened, None
         if opened is None:
             if not self.is_repeatable:
                 raise _already_read(self.name)
             opened = _open(self._stream)
-        for batch in opened:
-            yield as_arrow(batch, self.name).select(names)
+        return iter(opened)
 
 
 class FrameReader(Reader):
