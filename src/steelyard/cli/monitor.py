@@ -64,15 +64,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _compared(clf: Any, target: str | None, arguments: argparse.Namespace) -> Drift:
-    from steelyard.monitoring import DriftWatch
+    from steelyard.monitoring import DriftMonitor
 
-    watch = DriftWatch(clf, psi=arguments.psi, share=arguments.share)
+    monitor = DriftMonitor(clf, psi=arguments.psi, share=arguments.share)
     also = [name for name in (target, arguments.by) if name is not None]
     for table, others in rows_for(clf, arguments.data, arguments, also):
         given = [others.column(name).to_pylist() for name in also]
         labels = given[0] if target is not None else None
-        watch.add(table, labels, given[-1] if arguments.by is not None else None)
-    return watch.result()
+        monitor.add(table, labels, given[-1] if arguments.by is not None else None)
+    return monitor.result()
 
 
 def _target_of_model(clf: Any, arguments: argparse.Namespace) -> str | None:

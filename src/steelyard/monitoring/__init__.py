@@ -10,6 +10,6 @@ if TYPE_CHECKING:
 
 __getattr__, __all__ = names_of(
     "steelyard.monitoring",
-    drift="DriftWatch drift_of",
+    drift="DriftMonitor drift_of",
     result="ColumnDrift Drift Period",
 )

@@ -47,7 +47,7 @@ from steelyard.table.labels import check_n_labels
 from steelyard.table.schema import TableSchema
 from steelyard.table.summary.whole_column import NumberRange, counted_bars
 
-__all__ = ["DriftWatch", "drift_of"]
+__all__ = ["DriftMonitor", "drift_of"]
 
 # Chance of any false alarm if nothing has changed.
 _FALSE_ALARMS = 0.05
@@ -62,7 +62,7 @@ _ALL = "all rows"
 
 def drift_of(clf: Any, X: Any, y: Any, by: Any, **thresholds: float) -> Drift:
     """Compare new rows with those of training, see ``FittedNB.drift``."""
-    monitor, source = DriftWatch(clf, **thresholds), as_source(X)
+    monitor, source = DriftMonitor(clf, **thresholds), as_source(X)
     if source is None:
         groups = None
         if by is not None:
@@ -115,7 +115,7 @@ class _Tally:
     mean: float = 0.0
 
 
-class DriftWatch:
+class DriftMonitor:
     """Compare new rows with those of training, chunk by chunk.
 
     Parameters
