@@ -12,7 +12,7 @@ from steelyard._common.html import element, escape, html_list, html_table
 from steelyard.monitoring.result import ColumnDrift, Drift
 from steelyard.notices.notice import in_lines
 
-_asset = partial(html.read_asset, "steelyard.lab.report")
+_asset = partial(html.read_asset, "steelyard.evaluation")
 
 # Histograms are drawn of the columns of largest index.
 _MAX_DRAWN_COLUMNS = 12

@@ -84,13 +84,15 @@ def results_to_html(
     shown.sort(key=lambda name: name != metric)
     parts = {
         "TITLE": escape(title),
-        "STYLE": _asset("report.css"),
+        "STYLE": html.read_asset("steelyard.evaluation", "report.css"),
         "ABOUT": escape(_about(results)),
         "BODY": "\n".join(_body(results, group, shown, control)),
         "DATA": html.script_json(_data(results, group)),
         "SCRIPT": _asset("report.js"),
     }
-    page = html.fill_template(_asset("report.html"), parts)
+    page = html.fill_template(
+        html.read_asset("steelyard.evaluation", "report.html"), parts
+    )
     if path is not None:
         Path(path).write_text(page, encoding="utf-8")
     return page
