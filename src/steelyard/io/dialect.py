@@ -245,7 +245,7 @@ def find_dialect(
     the lines leave it open.
     """
     fields = {name: value for name, value in asked.items() if value is not None}
-    fields["encoding"] = asked.get("encoding") or find_encoding(head)
+    fields.setdefault("encoding", find_encoding(head))
     fields.setdefault("missing_values", like.get("missing_values", MISSING_VALUES))
     lines, separator = first_lines(head, CsvDialect(**fields)), asked.get("separator")
     if separator is None and lines and (line := _SEPARATOR_LINE.fullmatch(lines[0])):

@@ -99,11 +99,7 @@ class ArrowReader(_Stream):
 
     def _frames(self, names: list[str], max_rows: int) -> Iterator[Any]:
         opened, self._opened = self._opened, None
-        if opened is None:
-            if not self.is_repeatable:
-                raise _already_read(self.name)
-            opened = _open(self._stream)
-        return iter(opened)
+        return iter(_open(_again(self, self._stream)) if opened is None else opened)
 
 
 class FrameReader(Reader):
@@ -132,9 +128,7 @@ class FrameReader(Reader):
         """Yield some columns of all frames."""
         frames, self._opened = self._opened, None
         if frames is None:
-            if not self.is_repeatable:
-                raise _already_read(self.name)
-            frames = iter(self._frames)
+            frames = iter(_again(self, self._frames))
         for k, frame in enumerate(frames):
             cells = as_arrow(frame, _chunk(k))
             columns = [(_chunk(0), self.names), (_chunk(k), cells.column_names)]
@@ -142,12 +136,14 @@ class FrameReader(Reader):
             yield Chunk(cells.select(list(names)), [(0, Place(_chunk(k)))])
 
 
-def _already_read(name: str) -> TableError:
-    """Return the error of a second reading of what can be read once."""
-    return TableError(
-        f"The rows of {name} were read before, and cannot be read again. Make a new "
-        "one, or write the rows to a file and give that to sy.scan."
-    )
+def _again(reader: Reader, source: Any) -> Any:
+    """Return a source to be read again, or refuse to."""
+    if not reader.is_repeatable:
+        raise TableError(
+            f"The rows of {reader.name} were read before, and cannot be read again. "
+            "Make a new one, or write the rows to a file and give that to sy.scan."
+        )
+    return source
 
 
 def as_arrow(frame: Any, where: str) -> pa.Table:
