@@ -404,7 +404,7 @@ def test_explanations_of_rows_mark_what_was_edited(fitted):
 
 
 def test_steps_of_a_page_are_the_bins_that_edits_change(fitted):
-    from steelyard.control.edit_request import edit_steps
+    from steelyard.control.edits import edit_steps
 
     steps = edit_steps(fitted[0])
     assert set(steps) == {"0", "1", "2"}

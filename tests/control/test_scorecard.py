@@ -22,9 +22,9 @@ from steelyard.control.card_cells import (
     fitted,
     merged_fit,
     pooled,
+    rounded,
 )
-from steelyard.control.card_columns import made_rows
-from steelyard.control.scorecard import rounded, scorecard_of
+from steelyard.control.scorecard import made_rows, scorecard_of
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.export import to_sql
 
@@ -329,7 +329,7 @@ def test_a_rising_curve_rises_on_the_card():
     X = pd.DataFrame({"x": x, "z": x + 0.3 * rng.random(500)})
     y = rng.random(500) < 1 / (1 + np.exp(3 - 6 * x))
     clf = sy.NaiveBayes(numeric="equal-frequency").fit(X, y)
-    from steelyard.control.card_columns import card_columns
+    from steelyard.control.scorecard import card_columns
 
     codes, model = clf._encode(X), clf.model_
     schema = model.schema
@@ -351,7 +351,7 @@ def test_values_of_cells_are_at_the_optimum():
     from scipy.optimize import minimize
 
     from steelyard.control.card_cells import _start, cross_entropy, design
-    from steelyard.control.card_columns import card_columns
+    from steelyard.control.scorecard import card_columns
 
     codes, model = clf._encode(X), clf.model_
     p = model.proba(codes)[:, 1]

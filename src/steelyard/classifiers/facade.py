@@ -195,7 +195,7 @@ def page(
 
     steps = None
     if edit:
-        from steelyard.control.edit_request import edit_steps
+        from steelyard.control.edits import edit_steps
 
         steps = edit_steps(clf)
     words = {"card": card, "rows": rows, "language": language, "steps": steps}

@@ -1,31 +1,69 @@
-"""Cards of points: what they hold, add up to, and are written as."""
+"""Scorecards: what they contain, add up to, and are written as.
+
+A page, a workbook, Markdown, CSV and text are written here; SQL and the other formats
+of exports from the plan of the card as a model.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import io
+import math
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from itertools import groupby
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints
+from steelyard._common.files import atomic_write
+from steelyard._common.html import (
+    content_policy,
+    element,
+    escape,
+    fill_template,
+    read_asset,
+)
+from steelyard._common.text import (
+    markdown_table,
+    markdown_text,
+    safe_cells,
+    text_table,
+)
 from steelyard.classifiers.fitted import FittedNB
+from steelyard.exceptions import ParameterError
+from steelyard.export.formats import FORMATS, content_of
 from steelyard.model.edits import Edit
 from steelyard.model.table_model import NBModel
 
 if TYPE_CHECKING:
     import pandas
 
+# Lines in three columns of a printed page, letters of a value in a line, and sizes of
+# type, smaller for more lines.
+_LINES_OF_A_PAGE, _LETTERS, _LARGEST, _SMALLEST = 130, 14, 10.0, 4.0
+
+_HOW = "Add one line of each column; what is not known adds nothing."
+_ONE_EACH = (
+    "There is one card for each class against all others; probabilities of all cards "
+    "are divided by their sum."
+)
+_HEADER = ["column", "value", "points", "rows", "rate"]
+
 
 @dataclass(frozen=True)
 class CardRow:
-    """One line of a card."""
+    """One line of a scorecard."""
 
     column: str
     value: str
-    """A bin, categories, or what is not known."""
+    """A bin, categories, or a missing or unseen value."""
 
     points: int
     rows: float
@@ -51,7 +89,7 @@ class Card:
 
     target: Any
     start: int
-    """Points before anything is known."""
+    """Points of a row without values."""
 
     rows: tuple[CardRow, ...]
     points_to_double: float
@@ -61,7 +99,7 @@ class Card:
     fitted: CardModel
     loss: dict[str, float]
     n_cells: int
-    """How many bins and categories have points; what is not known apart."""
+    """Number of bins and categories that have points, except missing values."""
 
     def probability(self, points: Any) -> Any:
         """Return the probability of the target, of a total of points."""
@@ -92,12 +130,41 @@ class Card:
         totals = range(first, high + 1, step)
         return [(t, float(self.probability(t))) for t in totals]
 
+    def title(self, name: str | None) -> str:
+        """Return a title, with the name of what is predicted."""
+        return (
+            f"Scorecard: {name} = {self.target}"
+            if name
+            else f"Scorecard: {self.target}"
+        )
+
+    def legend(self) -> str:
+        """Return in words what points mean."""
+        double = f"{self.points_to_double:g} more points double the odds"
+        return f"Start with {self.start} points; {double} of {self.target}."
+
+    def lines(self) -> list[list[str]]:
+        """Return the cells of a table of text, a line for the start and each row."""
+        lines = [["(start)", "", f"{self.start:d}", "", ""]]
+        for row in self.rows:
+            texts = (
+                _points_text(row.points),
+                _rows_text(row.rows),
+                _share_text(row.rate),
+            )
+            lines.append([row.column, row.value, *texts])
+        return lines
+
+    def scale_lines(self) -> list[list[str]]:
+        """Return totals and their probabilities as text."""
+        return [[str(total), _share_text(p)] for total, p in self.scale()]
+
 
 class Scorecard:
     """Whole points for bins and categories, which add up to log-odds.
 
     A total of ``base_points`` means odds of ``base_odds`` to one for the target, and
-    ``points_to_double`` more points twice the odds. What is not known adds nothing.
+    ``points_to_double`` more points twice the odds. Unseen values add nothing.
     With two classes there is one card. With more there is one for each class against
     all others; their probabilities are made to add up to one.
 
@@ -108,7 +175,7 @@ class Scorecard:
     classes_ : ndarray of shape (K,)
         Classes of the model.
     name : str or None
-        What is predicted, where the model knows it.
+        What is predicted, if the model has its name.
     edits : tuple of Edit
         What was changed by hand in the model.
     loss : dict
@@ -156,7 +223,7 @@ class Scorecard:
         return totals[0] if len(totals) == 1 else np.stack(totals, axis=1)
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return the probabilities that the points say, in the order of ``classes_``.
+        """Return the probabilities of the points, in the order of ``classes_``.
 
         Parameters
         ----------
@@ -171,7 +238,7 @@ class Scorecard:
         points = self.points(X)
         if len(self.cards) > 1:
             each = zip(self.cards, points.T, strict=True)
-            p = np.stack([card.probability(own) for card, own in each], axis=1)
+            p = np.stack([card.probability(total) for card, total in each], axis=1)
             return np.asarray(p / p.sum(axis=1, keepdims=True))
         (card,) = self.cards
         p = card.probability(points)
@@ -190,17 +257,34 @@ class Scorecard:
         frame = pd.DataFrame(lines)
         return frame if len(self.cards) > 1 else frame.drop(columns="target")
 
-    def to_html(self, path: str | PathLike[str] | None = None) -> str:
-        """Return the card as a page that prints on one sheet; written where asked."""
-        from steelyard.control.card_files import html_card
+    def notes(self) -> list[str]:
+        """Return what merging and rounding cost, and the edits by hand."""
+        loss = self.loss
+        losses = (
+            f"Log-loss: model {loss['model']:.4f}, merged {loss['merged']:.4f}, points "
+            f"{loss['points']:.4f} ({loss['n_rows']} {loss['on']})."
+        )
+        return [losses, *(f"Edited by hand: {edit}." for edit in self.edits)]
 
-        return _written(html_card(self), path)
+    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+        """Return the card as a page that prints on one sheet; write it if asked to."""
+        text = _page(self)
+        if path is not None:
+            atomic_write(path, text.encode("utf-8"))
+        return text
 
     def to_markdown(self) -> str:
         """Return the card as tables of Markdown."""
-        from steelyard.control.card_files import markdown_card
-
-        return markdown_card(self)
+        parts = []
+        for card in self.cards:
+            lines = [list(map(markdown_text, line)) for line in card.lines()]
+            parts += [f"# {markdown_text(card.title(self.name))}"]
+            parts += [markdown_text(f"{card.legend()} {_HOW}")]
+            parts += [markdown_table(_HEADER, lines)]
+            parts += [markdown_table(["total", "probability"], card.scale_lines())]
+        parts += [_ONE_EACH] if len(self.cards) > 1 else []
+        parts += ["  \n".join(map(markdown_text, self.notes()))]
+        return "\n\n".join(parts) + "\n"
 
     def to_excel(self, path: str | PathLike[str]) -> None:
         """Write the card as a workbook that adds up the points of chosen lines."""
@@ -223,30 +307,213 @@ class Scorecard:
         **options
             Options of the format, such as ``dialect`` of SQL.
         """
-        from steelyard._common.files import atomic_write
-        from steelyard.control.card_files import content_of_card
-
-        atomic_write(path, content_of_card(self, path, format, **options))
+        atomic_write(path, _content_of(self, path, format, options))
 
     def _repr_html_(self) -> str:
-        from steelyard.control.card_files import html_tables
-
-        return html_tables(self)
+        return "".join(_section(card, self) for card in self.cards)
 
     def __repr__(self) -> str:
         """Lay the card out as text."""
-        from steelyard.control.card_files import text_card
-
-        return text_card(self)
+        parts = []
+        for card in self.cards:
+            parts += [card.title(self.name), card.legend()]
+            parts.append(text_table(_HEADER, card.lines(), [False] * 2 + [True] * 3))
+            scale = card.scale_lines()
+            parts.append(text_table(["total", "probability"], scale, [True, True]))
+        parts += [_ONE_EACH] if len(self.cards) > 1 else []
+        return "\n\n".join([*parts, "\n".join(self.notes())])
 
 
 def _start_row(card: Card) -> CardRow:
     return CardRow("(start)", "", card.start, np.nan, np.nan)
 
 
-def _written(text: str, path: str | PathLike[str] | None) -> str:
-    from steelyard._common.files import atomic_write
+def _share_text(share: float) -> str:
+    return "" if math.isnan(share) else f"{100.0 * share:.1f} %"
 
-    if path is not None:
-        atomic_write(path, text.encode("utf-8"))
-    return text
+
+def _rows_text(rows: float) -> str:
+    return "" if math.isnan(rows) else f"{rows:.6g}"
+
+
+def _points_text(points: int) -> str:
+    return f"{points:+d}" if points else "0"
+
+
+# -------------------------------------------------------------------------------- files
+
+
+def _content_of(
+    card: Scorecard,
+    path: str | PathLike[str],
+    format: str | None,
+    options: dict[str, Any],
+) -> bytes:
+    """Return the bytes of a file of some format."""
+    kind = Path(path).suffix.lower().lstrip(".") if format is None else format
+    if kind in FORMATS:
+        if len(card.cards) > 1:
+            raise ParameterError(
+                f"There are {len(card.cards)} cards, one for each class, and a file "
+                f"of {kind} has one. Make the card of one class: `target`."
+            )
+        return content_of(card.cards[0].fitted, kind, **options)  # type: ignore[arg-type]
+    if kind not in _WRITERS:
+        given = f"the ending of {str(path)!r}" if format is None else repr(format)
+        raise ParameterError(
+            f"A card has no format by {given}. Known: "
+            f"{', '.join([*_WRITERS, *FORMATS])}."
+        )
+    if options:
+        raise ParameterError(
+            f"The format {kind!r} has no option {next(iter(options))!r}."
+        )
+    return _WRITERS[kind](card)
+
+
+def _page(card: Scorecard) -> str:
+    """Return a page that prints on one sheet, as far as type can be small."""
+    lines = max(map(_n_lines, card.cards)) + len(card.edits)
+    size = min(_LARGEST, max(_SMALLEST, _LARGEST * math.sqrt(_LINES_OF_A_PAGE / lines)))
+    page, style, code = (
+        read_asset("steelyard.control", f"card.{kind}")
+        for kind in ("html", "css", "js")
+    )
+    style = fill_template(style, {"SIZE": f"{size:.3g}"})
+    parts = {
+        "TITLE": escape(card.cards[0].title(card.name)),
+        "POLICY": content_policy(style, [code]),
+        "STYLE": style,
+        "BODY": card._repr_html_(),
+        "CODE": code,
+    }
+    return fill_template(page, parts)
+
+
+def _n_lines(card: Card) -> float:
+    """Estimate the number of lines of a card on paper."""
+    values = sum(max(math.ceil(len(row.value) / _LETTERS), 1) for row in card.rows)
+    return values + 2.5 * len({row.column for row in card.rows}) + len(card.scale())
+
+
+def _section(card: Card, whole: Scorecard) -> str:
+    by_column = groupby(card.rows, key=lambda row: row.column)
+    tables = [_column_table(name, rows) for name, rows in by_column]
+    tables.append(_scale_table(card))
+    several = len(whole.cards) > 1
+    notes = [*whole.notes(), *([_ONE_EACH] if several else [])]
+    parts = [
+        element("h1", escape(card.title(whole.name))),
+        element("p", escape(f"{card.legend()} {_HOW}")),
+        element("div", element("output", "", class_="sum"), class_="box"),
+        element("div", "".join(tables), class_="card"),
+        *(element("p", escape(note), class_="small") for note in notes),
+    ]
+    return element(
+        "section",
+        "".join(parts),
+        class_="apart" if several else None,
+        data_start=card.start,
+        data_zero=repr(card.zero),
+        data_double=repr(card.points_to_double),
+    )
+
+
+def _column_table(name: str, rows: Iterator[CardRow]) -> str:
+    head = "".join(element("th", text) for text in ("", "points", "rows", "rate"))
+    lines = [element("tr", head)]
+    for row in rows:
+        cells = (
+            # Lines end at a part of a name, if they can.
+            element("td", re.sub("([_/=])(?=\\w)", r"\1<wbr>", escape(row.value)))
+            + element("td", _points_text(row.points), class_="points")
+            + element("td", _rows_text(row.rows), class_="few")
+            + element("td", _share_text(row.rate), class_="few")
+        )
+        lines.append(element("tr", cells, data_points=str(row.points)))
+    body = element("tbody", "".join(lines))
+    return element("table", element("caption", escape(name)) + body)
+
+
+def _scale_table(card: Card) -> str:
+    head = element("tr", element("th", "total") + element("th", "probability"))
+    lines = [
+        element("tr", element("td", total) + element("td", p))
+        for total, p in card.scale_lines()
+    ]
+    caption = element("caption", escape(f"points to probability of {card.target}"))
+    return element("table", caption + head + "".join(lines), class_="scale")
+
+
+def _csv(card: Scorecard) -> bytes:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["target", *_HEADER])
+    for of_class in card.cards:
+        for row in (_start_row(of_class), *of_class.rows):
+            line = [of_class.target, row.column, row.value, row.points]
+            shares = map(_rows_text, (row.rows, row.rate))
+            writer.writerow(safe_cells([*line, *shares]))
+    return out.getvalue().encode("utf-8")
+
+
+def _excel(card: Scorecard) -> bytes:
+    try:
+        book = import_module("openpyxl").Workbook()
+    except ImportError:
+        raise ImportError(
+            "Workbooks need openpyxl, which is not installed. Install it with: "
+            "pip install openpyxl"
+        ) from None
+    book.remove(book.active)
+    for k, of_class in enumerate(card.cards, start=1):
+        sheet = book.create_sheet("card" if len(card.cards) == 1 else f"card {k}")
+        _fill_sheet(sheet, of_class, card)
+    out = io.BytesIO()
+    book.save(out)
+    return out.getvalue()
+
+
+def _fill_sheet(sheet: Any, card: Card, whole: Scorecard) -> None:
+    """Write the lines, a column to choose some, and formulas for what they add to."""
+    first, last = 6, 5 + len(card.rows)
+    # Without `--`, which some programs do not take for a number.
+    chosen = f'SUMPRODUCT(C{first}:C{last}*(F{first}:F{last}<>""))'
+    double, zero = repr(card.points_to_double), repr(card.zero)
+    _put(sheet, 1, [card.title(whole.name)])
+    _put(sheet, 2, [f"{card.legend()} {_HOW} Mark chosen lines with x."])
+    _put(sheet, 3, ["total", "", f"={card.start}+{chosen}"], formula=3)
+    probability = f"=1/(1+2^(({zero}-C3)/{double}))"
+    _put(sheet, 4, ["probability", "", probability], formula=3)
+    sheet["C4"].number_format = "0.0%"
+    _put(sheet, 5, [*_HEADER, "chosen", "", "total", "probability"])
+    for k, row in enumerate(card.rows, start=first):
+        rate = None if math.isnan(row.rate) else row.rate
+        _put(sheet, k, [row.column, row.value, row.points, row.rows, rate])
+        sheet.cell(k, 5).number_format = "0.0%"
+    for k, (total, p) in enumerate(card.scale(), start=first):
+        _put(sheet, k, [total, p], left=8)
+        sheet.cell(k, 9).number_format = "0.0%"
+    _put(sheet, max(last, first + len(card.scale())) + 2, ["\n".join(whole.notes())])
+    sheet.column_dimensions["A"].width = 24
+    sheet.column_dimensions["B"].width = 32
+    sheet.page_setup.fitToWidth = sheet.page_setup.fitToHeight = 1
+    sheet.sheet_properties.pageSetUpPr.fitToPage = True
+
+
+def _put(
+    sheet: Any, row: int, values: list[Any], left: int = 1, formula: int = 0
+) -> None:
+    """Write cells; no text of the user's is taken for a formula."""
+    for k, value in enumerate(values, start=left):
+        cell = sheet.cell(row, k, value)
+        if isinstance(value, str) and k != formula:
+            cell.data_type = "s"
+
+
+_WRITERS = {
+    "html": lambda card: _page(card).encode("utf-8"),
+    "xlsx": _excel,
+    "csv": _csv,
+    "md": lambda card: card.to_markdown().encode("utf-8"),
+}

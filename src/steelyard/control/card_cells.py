@@ -1,8 +1,8 @@
-"""Cells of a card: values that come nearest to a model, and which of them to merge.
+"""Cells of a card: which to merge, their values in log-odds, and whole points.
 
 The card is fitted to the model's probabilities, not to labels, so that few rows do not
-make it worse than the model, and columns take over what interactions and merged cells
-said.
+make it worse than the model, and columns take over the contributions of interactions
+and of merged cells.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ import numpy as np
 
 from steelyard._common.arrays import Floats, Ints
 
-# Curvature with which a cell is drawn to what the model says of it: that of four rows
-# of even odds. The start is free but for rounding errors.
-_DRAWN, _FREE = 1.0, 1e-9
+# Ridge penalty that draws a cell to the mean evidence of the model: the curvature of
+# four rows of even odds. The start is free but for rounding errors.
+_RIDGE, _RIDGE_OF_START = 1.0, 1e-9
 
-_ITERATIONS, _CLOSE = 50, 1e-8
+_MAX_ITERATIONS, _TOLERANCE = 50, 1e-8
 
 # Share of the cells that are merged before values are fitted again.
-_ROUND = 0.05
+_MERGED_SHARE = 0.05
 
-# Cells to which what the model says is brought before a first fit: of all columns at
-# most, and of a column on a card of few cells.
-_MAX_AT_FIRST, _MIN_OF_COLUMN = 1000, 16
+# Cells before a first fit: of all columns at most, and of a column on a card of few
+# cells.
+_MAX_FIRST_CELLS, _MIN_CELLS_OF_COLUMN = 1000, 16
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class CardColumn:
     """Code of each row, shape (n,)."""
 
     groups: Ints
-    """Cell of each code, from 1 on without a gap; 0 for what has no points."""
+    """Cell of each code, from 1 on without a gap; 0 for codes without points."""
 
-    said: Floats
-    """What the model says of each code, in log-odds."""
+    evidence: Floats
+    """Evidence of each code in the model, in log-odds."""
 
     in_line: bool
     """Whether only neighbouring codes may be merged."""
@@ -53,32 +53,32 @@ class CardColumn:
     """Codes, such as that of missing cells, that are never merged with others."""
 
     direction: int = 0
-    """1 where what the model says never falls from code to code, -1 where it never
-    rises, both up to the code where it turns: a card keeps that."""
+    """1 if evidence never falls from code to code, -1 if it never rises, both up to the
+    code where it turns: a card keeps that."""
 
     turn: int = 0
-    """The code where it turns; 0 for none."""
+    """The code where evidence turns; 0 for none."""
 
     @property
     def n_cells(self) -> int:
-        """How many cells there are."""
+        """Number of cells."""
         return int(self.groups.max(initial=0))
 
     def weights(self) -> Floats:
-        """Return the rows of each code, a little more than none."""
+        """Return the number of rows of each code, a little more than 0."""
         rows = np.bincount(self.codes, minlength=len(self.groups))
         return rows.astype(np.float64) + 1e-3
 
     def means(self) -> Floats:
-        """Return what the model says of each cell, by rows: shape (n_cells,)."""
+        """Return the mean evidence of each cell over the rows, shape (n_cells,)."""
         weights, n = self.weights(), self.n_cells + 1
-        total = np.bincount(self.groups, weights * self.said, n)
+        total = np.bincount(self.groups, weights * self.evidence, n)
         return np.asarray(total[1:] / np.bincount(self.groups, weights, n)[1:])
 
     def mergeable(self) -> Ints:
         """Return the cells that may be merged, without those of single codes."""
-        alone = self.groups[self.is_single]
-        return np.setdiff1d(np.arange(1, self.n_cells + 1), alone)
+        single = self.groups[self.is_single]
+        return np.setdiff1d(np.arange(1, self.n_cells + 1), single)
 
     def neighbours(self, values: Floats) -> Iterator[tuple[int, int]]:
         """Yield the cells that may become one; of categories, those of like values."""
@@ -99,7 +99,8 @@ class CardColumn:
             return
         for a, b in self.neighbours(values):
             last = int(np.flatnonzero(self.groups == a)[-1])
-            way = -self.direction if self.turn and last >= self.turn else self.direction
+            has_turned = self.turn and last >= self.turn
+            way = -self.direction if has_turned else self.direction
             if way * (values[b - 1] - values[a - 1]) < 0:
                 yield a, b
 
@@ -110,7 +111,7 @@ class CardFit:
 
     columns: tuple[CardColumn, ...]
     target: Floats
-    """What is to come out: the probability of the class of each row, shape (n,)."""
+    """Probability of the class in the model, of each row, shape (n,)."""
 
     values: Floats
     """The start, then the cells of the columns, shape (1 + cells,)."""
@@ -123,7 +124,7 @@ class CardFit:
 
     @property
     def n_cells(self) -> int:
-        """How many cells all columns have."""
+        """Number of cells of all columns."""
         return len(self.values) - 1
 
     def by_column(self, values: Any = None) -> list[Any]:
@@ -137,15 +138,15 @@ def design(columns: Sequence[CardColumn], n_rows: int) -> Any:
     """Return a sparse matrix of ones: for each row the start, and its cells."""
     from scipy.sparse import csr_array
 
-    offset, rows, places = 1, [np.arange(n_rows)], [np.zeros(n_rows, dtype=np.int64)]
+    offset, rows, positions = 1, [np.arange(n_rows)], [np.zeros(n_rows, dtype=np.int64)]
     for column in columns:
-        cell = column.groups[column.codes]
-        known = np.flatnonzero(cell)
-        rows.append(known)
-        places.append(cell[known] + (offset - 1))
+        cells = column.groups[column.codes]
+        with_cell = np.flatnonzero(cells)
+        rows.append(with_cell)
+        positions.append(cells[with_cell] + (offset - 1))
         offset += column.n_cells
-    where = np.concatenate(rows), np.concatenate(places)
-    return csr_array((np.ones(len(where[0])), where), shape=(n_rows, offset))
+    ones = np.concatenate(rows), np.concatenate(positions)
+    return csr_array((np.ones(len(ones[0])), ones), shape=(n_rows, offset))
 
 
 def cross_entropy(odds: Floats, target: Floats) -> float:
@@ -157,15 +158,15 @@ def fitted(columns: Sequence[CardColumn], target: Floats, start: Floats) -> Card
     """Return the values of cells that come nearest to the target, by Newton steps."""
     rows = design(columns, len(target))
     drawn_to = np.concatenate([start[:1], *(column.means() for column in columns)])
-    ridge = np.full(len(start), _DRAWN)
-    ridge[0] = _FREE
+    ridge = np.full(len(start), _RIDGE)
+    ridge[0] = _RIDGE_OF_START
     values, n = start, len(target)
 
     def loss_at(at: Floats) -> float:
-        own = n * cross_entropy(rows @ at, target)
-        return own + 0.5 * float(ridge @ (at - drawn_to) ** 2)
+        penalty = 0.5 * float(ridge @ (at - drawn_to) ** 2)
+        return n * cross_entropy(rows @ at, target) + penalty
 
-    for _ in range(_ITERATIONS):
+    for _ in range(_MAX_ITERATIONS):
         p = 1.0 / (1.0 + np.exp(-(rows @ values)))
         gradient = rows.T @ (p - target) + ridge * (values - drawn_to)
         scaled = rows.multiply((p * (1.0 - p))[:, None]).tocsr()
@@ -175,7 +176,7 @@ def fitted(columns: Sequence[CardColumn], target: Floats, start: Floats) -> Card
         while loss_at(values - size * step) > now and size > 1e-6:
             size /= 2.0
         values = values - size * step
-        if gain < _CLOSE * n:
+        if gain < _TOLERANCE * n:
             break
     loss = cross_entropy(rows @ values, target)
     return CardFit(tuple(columns), target, values, curvature, loss)
@@ -193,54 +194,47 @@ def merged_fit(
     Merges go on while a column has more than ``max_bins`` cells or all columns more
     than ``max_cells``, and as long as the loss grows by no more than ``max_loss``.
     """
-    most = min(2 * max_bins, max(max_cells, _MIN_OF_COLUMN))
-    at_first = _at_first(list(columns), most)
-    start = _start(at_first, target)
-    fit = fitted(at_first, target, start)
-    first = fit.loss
-    while True:
-        asked = _merges(fit, max_bins, max_cells, first + max_loss)
-        if not asked:
-            return fit
-        tried = _after(fit, asked)
-        needed = asked[0][0] == -np.inf
-        if not needed and tried.loss > first + max_loss:
-            if len(asked) == 1:
-                return fit
-            tried = _after(fit, asked[:1])
-            if tried.loss > first + max_loss:
+    max_of_column = min(2 * max_bins, max(max_cells, _MIN_CELLS_OF_COLUMN))
+    fit = _refitted(_at_first(list(columns), max_of_column), target)
+    limit = fit.loss + max_loss
+    while merges := _merges(fit, max_bins, max_cells, limit):
+        tried, is_needed = _after(fit, merges), merges[0][0] == -np.inf
+        if not is_needed and tried.loss > limit:
+            tried = _after(fit, merges[:1])
+            if tried.loss > limit:
                 return fit
         fit = tried
+    return fit
 
 
 def pooled(fit: CardFit, values: Any) -> CardFit | None:
     """Return a card without cells that go against the model; None if there are none."""
-    asked = [
+    merges = [
         (-np.inf, k, a, b)
-        for k, (column, own) in enumerate(
+        for k, (column, of_cells) in enumerate(
             zip(fit.columns, fit.by_column(values), strict=True)
         )
-        for a, b in list(column.is_against(own))[:1]
+        for a, b in list(column.is_against(of_cells))[:1]
     ]
-    return _after(fit, asked) if asked else None
+    return _after(fit, merges) if merges else None
 
 
 Merge = tuple[float, int, int, int]
-"""What it costs, -inf where it has to be; the column, and the two cells."""
+"""Its cost, -inf if it has to be; the column, and the two cells."""
 
 
-def _merges(fit: CardFit, max_bins: int, max_cells: int, most: float) -> list[Merge]:
+def _merges(fit: CardFit, max_bins: int, max_cells: int, limit: float) -> list[Merge]:
     """Return merges of a round, the cheapest first; one at most of each column."""
     costs = sorted(_costs(fit))
     over = {k for k, c in enumerate(fit.columns) if len(c.mergeable()) > max_bins}
-    asked = [m for m in costs if m[0] == -np.inf or m[1] in over]
-    if asked:
-        return [(-np.inf, *rest) for _, *rest in _one_each(asked)]  # type: ignore[misc]
-    cheapest = _one_each(costs[: max(int(_ROUND * fit.n_cells), 1)])
+    needed = [m for m in costs if m[0] == -np.inf or m[1] in over]
+    if needed:
+        return [(-np.inf, *rest) for _, *rest in _one_each(needed)]  # type: ignore[misc]
+    cheapest = _one_each(costs[: max(int(_MERGED_SHARE * fit.n_cells), 1)])
     n_over = fit.n_cells - max_cells
     if n_over > 0:
         return [(-np.inf, *rest) for _, *rest in cheapest[:n_over]]  # type: ignore[misc]
-    room = (most - fit.loss) * len(fit.target)
+    room = (limit - fit.loss) * len(fit.target)
     within = np.cumsum([merge[0] for merge in cheapest]) <= room
     return [merge for merge, fits in zip(cheapest, within, strict=True) if fits]
 
@@ -251,19 +245,20 @@ def _one_each(merges: Sequence[Merge]) -> list[Merge]:
 
 
 def _costs(fit: CardFit) -> list[Merge]:
-    """Return what merges cost, if all other values follow: Wald's statistic, halved."""
+    """Return costs of merges, if all other values follow: Wald's statistic, halved."""
     inverse = np.linalg.inv(fit.curvature)
     merges: list[Merge] = []
     offset = 0
-    for k, (column, own) in enumerate(zip(fit.columns, fit.by_column(), strict=True)):
-        against = set(column.is_against(own))
-        for a, b in column.neighbours(own):
+    by_column = zip(fit.columns, fit.by_column(), strict=True)
+    for k, (column, values) in enumerate(by_column):
+        against = set(column.is_against(values))
+        for a, b in column.neighbours(values):
             i, j = offset + a, offset + b
-            spread = inverse[i, i] + inverse[j, j] - 2.0 * inverse[i, j]
-            cost = float((own[a - 1] - own[b - 1]) ** 2 / (2.0 * spread))
+            variance = inverse[i, i] + inverse[j, j] - 2.0 * inverse[i, j]
+            cost = float((values[a - 1] - values[b - 1]) ** 2 / (2.0 * variance))
             merges.append((-np.inf if (a, b) in against else cost, k, a, b))
         if column.n_cells == 1:
-            cost = float(own[0] ** 2 / (2.0 * inverse[offset + 1, offset + 1]))
+            cost = float(values[0] ** 2 / (2.0 * inverse[offset + 1, offset + 1]))
             merges.append((cost, k, 1, 0))
         offset += column.n_cells
     return merges
@@ -274,12 +269,15 @@ def _after(fit: CardFit, merges: Sequence[Merge]) -> CardFit:
     columns = list(fit.columns)
     for _, k, a, b in merges:
         columns[k] = columns[k].merged(a, b)
-    columns = [column for column in columns if column.n_cells]
-    return fitted(columns, fit.target, _start(columns, fit.target))
+    return _refitted([column for column in columns if column.n_cells], fit.target)
+
+
+def _refitted(columns: Sequence[CardColumn], target: Floats) -> CardFit:
+    return fitted(columns, target, _start(columns, target))
 
 
 def _start(columns: Sequence[CardColumn], target: Floats) -> Floats:
-    """Return what the model says of the cells, and the start that fits it."""
+    """Return the mean evidence of the cells, and the start that fits it."""
     means = [column.means() for column in columns]
     values = np.concatenate([[0.0], *means])
     rows = design(columns, len(target))
@@ -289,17 +287,16 @@ def _start(columns: Sequence[CardColumn], target: Floats) -> Floats:
 
 
 def _at_first(columns: list[CardColumn], most: int) -> list[CardColumn]:
-    """Return columns of so many cells at most, by what the model says of the codes."""
-    most = max(min(most, _MAX_AT_FIRST // max(len(columns), 1)), 2)
-    return [_like_cells(column, most) for column in columns]
+    """Return columns of at most ``most`` cells each, by the evidence of the codes."""
+    most = max(min(most, _MAX_FIRST_CELLS // max(len(columns), 1)), 2)
+    return [_ward(column, most) for column in columns]
 
 
-def _like_cells(column: CardColumn, most: int) -> CardColumn:
-    """Merge the codes of a column, the most alike first (Ward's rule).
+def _ward(column: CardColumn, most: int) -> CardColumn:
+    """Merge the codes of a column, the most similar first (Ward's method).
 
-    Cells stay in order, since what two neighbours say together lies between what each
-    of them says: a heap has the cost of each two neighbours. The first of equal costs
-    comes first.
+    Cells stay in order, since the mean of two neighbours lies between their values: a
+    heap has the cost of each two neighbours. The first of equal costs comes first.
     """
     cells = column.mergeable()
     n_merges = len(cells) - most
@@ -317,7 +314,7 @@ def _like_cells(column: CardColumn, most: int) -> CardColumn:
         share = rows[a] * rows[b] / (rows[a] + rows[b])
         return share * (values[a] - values[b]) ** 2, a, changes[a] + changes[b]
 
-    # Of each cell how often it took in another, and the cell that it went into.
+    # Of each cell the number of its merges, and the cell that it went into.
     changes, into = [0] * n, [*range(n)]
     heap = [entry(a) for a in range(n - 1)]
     heapify(heap)
@@ -336,12 +333,58 @@ def _like_cells(column: CardColumn, most: int) -> CardColumn:
         if before[a] >= 0:
             heappush(heap, entry(before[a]))
         n_merges -= 1
-    # A cell has the place of the first code in it.
+    # A cell has the position of the first code in it.
     first = np.arange(column.n_cells + 1)
     for a in range(n):
         into[a] = into[into[a]]
-    merged = np.split(cells, np.flatnonzero(np.diff(into)) + 1)
-    for own in merged:
-        first[own] = own.min()
-    places = np.unique(first, return_inverse=True)[1]
-    return replace(column, groups=places[column.groups])
+    for merged in np.split(cells, np.flatnonzero(np.diff(into)) + 1):
+        first[merged] = merged.min()
+    positions = np.unique(first, return_inverse=True)[1]
+    return replace(column, groups=positions[column.groups])
+
+
+# ------------------------------------------------------------------------- whole points
+
+
+def rounded(values: Floats, curvature: Floats) -> Ints:
+    r"""Return whole numbers that keep a loss with given second derivatives.
+
+    The loss grows by :math:`\tfrac12 (z - v)^\top H (z - v)`. Values are rounded one
+    after the other, those that matter most first; those that are left make up for each
+    error as far as they can. Then numbers go up or down by one while that helps, from
+    there and from the nearest numbers; the better of the two is taken.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rounded(np.array([0.4, 0.45]), np.array([[1.0, 0.9], [0.9, 1.0]])).tolist()
+    [0, 1]
+    """
+    order = np.argsort(-np.diag(curvature), kind="stable")
+    inverse = np.linalg.inv(curvature[np.ix_(order, order)])
+    # Its factor has, row by row, how what is left makes up for an error.
+    factor = np.linalg.cholesky(inverse).T
+    wanted = values[order].astype(np.float64)
+    for i in range(len(wanted)):
+        error = (wanted[i] - np.round(wanted[i])) / factor[i, i]
+        wanted[i] = np.round(wanted[i])
+        wanted[i + 1 :] -= error * factor[i, i + 1 :]
+    whole = np.empty_like(wanted)
+    whole[order] = wanted
+    candidates = [_improved(z, values, curvature) for z in (whole, np.round(values))]
+    return min(candidates, key=lambda z: float((z - values) @ curvature @ (z - values)))
+
+
+def _improved(whole: Floats, values: Floats, curvature: Floats) -> Ints:
+    """Step up or down by one, the best first, while the loss falls."""
+    half = np.diag(curvature) / 2.0
+    slope = curvature @ (whole - values)
+    for _ in range(20 * len(values)):
+        gains = np.abs(slope) - half
+        i = int(np.argmax(gains))
+        if gains[i] <= 1e-12 * half[i]:
+            break
+        step = -np.sign(slope[i])
+        whole[i] += step
+        slope += step * curvature[:, i]
+    return whole.astype(np.int64)

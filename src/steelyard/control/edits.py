@@ -10,27 +10,50 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+from sklearn.isotonic import isotonic_regression
 
+from steelyard._common.allowed import ANY, Check, number, word
+from steelyard._common.allowed import listed as list_of
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.text import did_you_mean, listed
-from steelyard.control.edit_request import (
-    ACTIONS,
-    DIRECTIONS,
-    TWO,
-    attribute_of,
-    checked,
-    class_of,
-    editable_model,
-    middles_of,
-    rows_of_codes,
-)
 from steelyard.exceptions import ParameterError, check_fitted
-from steelyard.explain.shared import column_mean, evidence_of
+from steelyard.explain.shared import (
+    column_mean,
+    evidence_of,
+    position_of,
+    typical_numbers,
+)
 from steelyard.fitting.shapes import resolve_shapes
 from steelyard.model.edits import Edit, difference, undone
 from steelyard.model.table_model import NBModel
 from steelyard.table.labels import known_labels, labels_of_rows
 from steelyard.table.schema import FeatureSchema
+
+_DIRECTIONS = {"increasing": 1.0, "decreasing": -1.0}
+
+_TWO = list_of(ANY, 2)
+_TRUE = Check("true", lambda value: value is True)
+_AMOUNT = number(-1e6, 1e6, "()").called("a number between -1e6 and 1e6")
+_FINITE = number().called("a number that is finite")
+
+_ACTIONS = {
+    "set": _AMOUNT,
+    "flatten": _TRUE,
+    "interpolate": _TRUE,
+    "monotone": word(*_DIRECTIONS).called("'increasing' or 'decreasing'"),
+    "merge": _TRUE,
+    "remove": _TRUE,
+    "scale": _AMOUNT,
+}
+_OTHER_KEYS = {
+    "column": ANY,
+    "interaction": ANY,
+    "class": ANY,
+    "from": _FINITE,
+    "to": _FINITE,
+    "values": list_of(ANY, at_least=1).called("a list of one value or more"),
+    "reason": ANY,
+}
 
 
 def edited(
@@ -61,10 +84,10 @@ def edited(
         - ``{"column": "purpose", "values": ["car", "radio"], "set": 0.0}`` or
           ``"merge": True``; None among values stands for missing cells;
         - ``{"column": "sex", "remove": True}``, ``{"interaction": ["a", "b"], "remove":
-          True}``: it says nothing any more, and the mean score stays;
-        - ``{"column": "age", "scale": 0.5}``: it says half as much.
+          True}``: it contributes nothing any more, and the mean score stays;
+        - ``{"column": "age", "scale": 0.5}``: it contributes half as much.
 
-        ``"class"`` names the class, ``"reason"`` a reason of its own.
+        ``"class"`` names the class, ``"reason"`` the reason of this edit.
     reason : str, default=None
         Why; kept in the record.
     recalibrate : (X, y), default=None
@@ -88,30 +111,30 @@ def edited(
     >>> bool((calm.unedited().predict_proba(X) == clf.predict_proba(X)).all())
     True
     """
-    model = editable_model(clf)
-    given: Any = [edits] if isinstance(edits, Mapping) else edits
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise ParameterError(f"Edits must be a list of mappings. Got {given!r}.")
-    asked = list(given)
-    if not asked and recalibrate is None:
+    model = _editable_model(clf)
+    requests: Any = [edits] if isinstance(edits, Mapping) else edits
+    if isinstance(requests, str) or not isinstance(requests, Iterable):
+        raise ParameterError(f"Edits must be a list of mappings. Got {requests!r}.")
+    requests = list(requests)
+    if not requests and recalibrate is None:
         raise ParameterError("There is no edit. Give a list of mappings.")
     if model.centre is None:
         model = replace(model, centre=np.zeros((len(model.schema), model.n_classes)))
     log = list(getattr(clf, "edits_", []))
     before: Any = clf.model_
-    wanted = getattr(clf, "constraints", None)
-    shapes = resolve_shapes(wanted, model.schema, clf.classes_)
+    constraints = getattr(clf, "constraints", None)
+    shapes = resolve_shapes(constraints, model.schema, clf.classes_)
     broken = set(shapes.broken(model))
-    for edit in asked:
-        new, change = _applied(clf, model, checked(edit))
-        said = [shape for shape in shapes.broken(new) if shape not in broken]
-        if said and not break_shapes:
+    for edit in requests:
+        new, change = _applied(clf, model, _checked(edit))
+        newly = [shape for shape in shapes.broken(new) if shape not in broken]
+        if newly and not break_shapes:
             raise ParameterError(
-                f"After 'edit {change.text}' it is not true that {said[0]}, which "
+                f"After 'edit {change.text}' it is not true that {newly[0]}, which "
                 "`constraints` ask for. Change the edit, or set `break_shapes=True`."
             )
-        broken.update(said)
-        change = replace(change, text="; not any more: ".join([change.text, *said]))
+        broken.update(newly)
+        change = replace(change, text="; not any more: ".join([change.text, *newly]))
         log.append(_record(before, new, change, edit, edit.get("reason", reason)))
         model = before = new
     if recalibrate is not None:
@@ -166,6 +189,112 @@ def _as_plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else list(value)
 
 
+# ----------------------------------------------------------------------------- requests
+
+
+def _checked(edit: Any) -> Mapping[str, Any]:
+    """Raise an error for an invalid edit."""
+    if not isinstance(edit, Mapping):
+        raise ParameterError(f"An edit must be a mapping. Got {edit!r}.")
+    checks = {**_ACTIONS, **_OTHER_KEYS}
+    for key in edit:
+        if key not in checks:
+            hint = did_you_mean(str(key), (*_OTHER_KEYS, *_ACTIONS))
+            raise ParameterError(
+                f"An edit has no {key!r}.{hint} It has {', '.join(_OTHER_KEYS)}, and "
+                f"one of {', '.join(_ACTIONS)}."
+            )
+    if len(_ACTIONS.keys() & edit.keys()) != 1:
+        raise ParameterError(
+            f"An edit needs one action of {', '.join(_ACTIONS)}. Got {dict(edit)!r}."
+        )
+    if ("column" in edit) == ("interaction" in edit):
+        raise ParameterError(
+            f"An edit needs 'column' or 'interaction'. Got {dict(edit)!r}."
+        )
+    for key, check in checks.items():
+        if key in edit and not check.accepts(edit[key]):
+            raise ParameterError(f"{key!r} must be {check.text}. Got {edit[key]!r}.")
+    return edit
+
+
+def _attribute_of(model: NBModel, edit: Mapping[str, Any]) -> tuple[str, int]:
+    """Return the name and the position of the attribute of an edit."""
+    schema = model.schema
+    names = schema.labels()
+    if "interaction" in edit:
+        interaction = edit["interaction"]
+        if not _TWO.accepts(interaction):
+            raise ParameterError(
+                f"'interaction' must be two columns. Got {interaction!r}."
+            )
+        first, second = interaction
+        for j, feature in enumerate(schema.features):
+            columns = [names[side.feature] for side in feature.sides]
+            if columns in ([first, second], [second, first]):
+                return names[j], j
+        interactions = listed(names[schema.n_columns :]) or "none"
+        raise ParameterError(
+            f"There is no interaction {list(interaction)!r}. Interactions: "
+            f"{interactions}."
+        )
+    column = edit["column"]
+    if not isinstance(column, str) or column not in names:
+        hint = did_you_mean(str(column), names)
+        raise ParameterError(f"There is no column {column!r}.{hint}")
+    return column, names.index(column)
+
+
+def _class_of(clf: Any, edit: Mapping[str, Any]) -> int:
+    """Return the class whose evidence an edit is about."""
+    classes = clf.classes_
+    if "class" in edit:
+        return position_of(edit["class"], classes)
+    if len(classes) > 2:
+        raise ParameterError(
+            "With more than two classes an edit of evidence needs 'class', one of "
+            f"{listed(classes.tolist())}."
+        )
+    return 1
+
+
+def _editable_model(clf: Any) -> NBModel:
+    """Return the model of a fitted classifier; raise an error if it is not one sum."""
+    check_fitted(clf)
+    model = clf.model_
+    if not isinstance(model, NBModel):
+        raise ParameterError(
+            f"{type(clf).__name__} is not one sum here, and cannot be edited. Use a "
+            "method that is one sum, such as SHNB or WANBIA-CLL."
+        )
+    return model
+
+
+def _middles_of(clf: Any, model: NBModel, j: int) -> Floats:
+    """Return a number in each bin, within the range of the training rows if known."""
+    feature = model.schema.features[j]
+    if feature.kind != "binned":
+        return np.arange(feature.n_values, dtype=np.float64)
+    edges = np.array(feature.edges, dtype=np.float64)
+    numbers = typical_numbers(edges)
+    limits = clf.training_.ranges[j]
+    if limits is not None and len(edges):
+        if limits.low <= edges[0]:
+            numbers[0] = (limits.low + edges[0]) / 2.0
+        if limits.high > edges[-1]:
+            numbers[-1] = (limits.high + edges[-1]) / 2.0
+    return numbers
+
+
+def _rows_of_codes(clf: Any, model: NBModel, positions: Ints) -> Floats:
+    """Return the training rows of some codes; one each if the counts are missing."""
+    counts = getattr(clf, "counts_", None)
+    if counts is None or counts.schema != model.schema:
+        return np.ones(len(positions))
+    rows = counts.by_code[positions].sum(axis=1)
+    return rows if rows.sum() > 0.0 else np.ones(len(positions))
+
+
 # ------------------------------------------------------------------------------ actions
 
 
@@ -173,7 +302,7 @@ def _applied(
     clf: Any, model: NBModel, edit: Mapping[str, Any]
 ) -> tuple[NBModel, _Change]:
     """Return the changed model, and what was changed."""
-    name, j = attribute_of(model, edit)
+    name, j = _attribute_of(model, edit)
     if "remove" in edit or "scale" in edit:
         for key in ("from", "to", "values", "class"):
             if key in edit:
@@ -181,7 +310,7 @@ def _applied(
         factor = 0.0 if "remove" in edit else float(edit["scale"])
         text = f"remove {name}" if "remove" in edit else f"scale {name} by {factor:g}"
         return _scaled(model, j, factor), _Change(name, text)
-    c = class_of(clf, edit)
+    c = _class_of(clf, edit)
     if not model.schema.features[j].is_coded:
         raise ParameterError(
             f"Column {name!r} is scored by a density, which has no bins to change. "
@@ -192,8 +321,8 @@ def _applied(
     mean = evidence_of(column_mean(model, j)[None, :])[0, c]
     rows = model.table[start + codes]
     old = model.link_scale * (evidence_of(rows)[:, c] - mean)
-    weights = rows_of_codes(clf, model, start + codes)
-    new = _changed(edit, old, weights, middles_of(clf, model, j)[codes - 1])
+    weights = _rows_of_codes(clf, model, start + codes)
+    new = _changed(edit, old, weights, _middles_of(clf, model, j)[codes - 1])
     table = model.table.copy()
     table[start + codes, c] += (new - old) / model.link_scale
     labels = [model.schema.describe(j, int(code)) for code in codes]
@@ -203,7 +332,7 @@ def _applied(
 
 
 def _scaled(model: NBModel, j: int, factor: float) -> NBModel:
-    """Multiply what an attribute says by a factor; the mean score stays."""
+    """Multiply the contributions of an attribute; the mean score stays."""
     schema, table = model.schema, model.table.copy()
     assert model.centre is not None
     centre, gaussian = model.centre.copy(), model.gaussian
@@ -235,7 +364,7 @@ def _codes_of(
         if "from" in edit or "to" in edit or not feature.ordered:
             raise ParameterError(f"Column {name!r} has categories: name its 'values'.")
         return np.arange(1, len(feature.values) + 1)
-    numbers = middles_of(clf, model, j)
+    numbers = _middles_of(clf, model, j)
     low, high = edit.get("from", -np.inf), edit.get("to", np.inf)
     codes = np.flatnonzero((numbers >= low) & (numbers <= high)) + 1
     if not len(codes):
@@ -273,31 +402,29 @@ def _changed(
         return np.full(len(old), float(np.average(old, weights=weights)))
     if "interpolate" in edit:
         return np.interp(numbers, numbers[[0, -1]], old[[0, -1]])
-    from sklearn.isotonic import isotonic_regression
-
-    sign = DIRECTIONS[edit["monotone"]]
-    found = isotonic_regression(sign * old, sample_weight=np.maximum(weights, 1e-9))
-    return np.asarray(sign * found)
+    sign = _DIRECTIONS[edit["monotone"]]
+    fitted = isotonic_regression(sign * old, sample_weight=np.maximum(weights, 1e-9))
+    return np.asarray(sign * fitted)
 
 
 def _in_words(
     edit: Mapping[str, Any], feature: FeatureSchema, codes: Ints, name: str
 ) -> str:
-    action = next(key for key in ACTIONS if key in edit)
-    where = ", ".join(map(str, edit.get("values", ())))
+    action = next(key for key in _ACTIONS if key in edit)
+    values = ", ".join(map(str, edit.get("values", ())))
     if feature.kind == "binned" and "values" not in edit:
-        where = feature.describe_merged(codes.tolist())
-    said = f"{action} {name} {where}".rstrip()
+        values = feature.describe_merged(codes.tolist())
+    text = f"{action} {name} {values}".rstrip()
     if action == "set":
-        return f"{said} to {float(edit['set']):+g}"
-    return f"{said} {edit['monotone']}" if action == "monotone" else said
+        return f"{text} to {float(edit['set']):+g}"
+    return f"{text} {edit['monotone']}" if action == "monotone" else text
 
 
 def _recalibrated(
     clf: Any, model: NBModel, rows: tuple[Any, Any]
 ) -> tuple[NBModel, _Change]:
-    """Fit the start of the sum again on some rows, by Newton steps."""
-    if not TWO.accepts(rows):
+    """Fit the start of the sum again to some rows, by Newton steps."""
+    if not _TWO.accepts(rows):
         raise ParameterError("`recalibrate` must be rows and their labels: (X, y).")
     X, y = rows
     codes = clf._encode(X)
@@ -314,3 +441,42 @@ def _recalibrated(
             break
     change = _Change("", f"fit the start again on {codes.n_rows} rows")
     return replace(model, log_prior=prior), change
+
+
+def edit_steps(clf: Any) -> dict[str, Any]:
+    """Return the steps in which ``edited`` changes each column.
+
+    Parameters
+    ----------
+    clf : classifier
+        A fitted classifier whose model is one sum.
+
+    Returns
+    -------
+    dict
+        For each position of a column that has them: ``edges`` of bins, a number in
+        each (``middles``), training rows by step (``weights``), the code of missing
+        cells, and ``must``, a shape with the position of its class, whose steps are at
+        the ``fine`` edges. Without columns
+        scored by a density alone and interactions: these can be scaled or removed.
+    """
+    model = _editable_model(clf)
+    schema, steps = model.schema, {}
+    constraints = getattr(clf, "constraints", None)
+    resolved = resolve_shapes(constraints, schema, clf.classes_).shapes
+    shapes = {shape.column: shape for shape in resolved}
+    for j in schema.without_interactions.coded.tolist():
+        feature = schema.features[j]
+        codes = np.arange(1, feature.n_values - feature.missing_is_value + 1)
+        positions = int(schema.offsets[j]) + codes
+        steps[str(j)] = {
+            "edges": list(feature.edges),
+            "middles": _middles_of(clf, model, j)[codes - 1].tolist(),
+            "weights": _rows_of_codes(clf, model, positions).tolist(),
+            "missing": int(feature.missing_code),
+            "must": None,
+        }
+        if shape := shapes.get(j):
+            fine = (shape.steps(schema) - positions[0]).tolist()
+            steps[str(j)] |= {"must": [shape.kind, shape.target], "fine": fine}
+    return steps

@@ -1,8 +1,10 @@
-"""Making a scorecard of a fitted model: cells, values and whole points."""
+"""Making a scorecard of a fitted model: rows, columns and their cells, whole points."""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,74 +14,40 @@ from steelyard._common.allowed import Check, number, whole
 from steelyard._common.arrays import Floats, Ints
 from steelyard.control.card import Card, CardModel, CardRow, Scorecard
 from steelyard.control.card_cells import (
+    CardColumn,
     CardFit,
     cross_entropy,
     design,
     merged_fit,
     pooled,
-)
-from steelyard.control.card_columns import (
-    card_columns,
-    card_schema,
-    cell_rows,
-    made_rows,
+    rounded,
 )
 from steelyard.exceptions import ParameterError, check_fitted
-from steelyard.explain.shared import model_of, position_of
+from steelyard.explain.shared import (
+    evidence_of,
+    model_of,
+    position_of,
+    typical_numbers,
+)
+from steelyard.model.base import Model
 from steelyard.model.table_model import NBModel
+from steelyard.proba.counts import Counts
 from steelyard.proba.gaussian import GaussianTable
+from steelyard.table.by_schema import bins_of, encode_numbers
+from steelyard.table.codes import BlockBuilder, Codes, code_dtype
 from steelyard.table.labels import known_labels, labels_of_rows
+from steelyard.table.schema import FeatureSchema, TableSchema
 
 __all__ = ["scorecard_of"]
-
-
-def rounded(values: Floats, curvature: Floats) -> Ints:
-    r"""Return whole numbers that keep a loss with given second derivatives.
-
-    The loss grows by :math:`\tfrac12 (z - v)^\top H (z - v)`. Values are rounded one
-    after the other, those that matter most first; those that are left make up for each
-    error as far as they can. Then numbers go up or down by one while that helps, from
-    there and from the nearest numbers; the better of the two is taken.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rounded(np.array([0.4, 0.45]), np.array([[1.0, 0.9], [0.9, 1.0]])).tolist()
-    [0, 1]
-    """
-    order = np.argsort(-np.diag(curvature), kind="stable")
-    inverse = np.linalg.inv(curvature[np.ix_(order, order)])
-    # Its factor has, row by row, how what is left makes up for an error.
-    factor = np.linalg.cholesky(inverse).T
-    wanted = values[order].astype(np.float64)
-    for i in range(len(wanted)):
-        error = (wanted[i] - np.round(wanted[i])) / factor[i, i]
-        wanted[i] = np.round(wanted[i])
-        wanted[i + 1 :] -= error * factor[i, i + 1 :]
-    whole = np.empty_like(wanted)
-    whole[order] = wanted
-    candidates = [_improved(z, values, curvature) for z in (whole, np.round(values))]
-    return min(candidates, key=lambda z: float((z - values) @ curvature @ (z - values)))
-
-
-def _improved(whole: Floats, values: Floats, curvature: Floats) -> Ints:
-    """Step up or down by one, the best first, while the loss falls."""
-    half = np.diag(curvature) / 2.0
-    slope = curvature @ (whole - values)
-    for _ in range(20 * len(values)):
-        gains = np.abs(slope) - half
-        i = int(np.argmax(gains))
-        if gains[i] <= 1e-12 * half[i]:
-            break
-        step = -np.sign(slope[i])
-        whole[i] += step
-        slope += step * curvature[:, i]
-    return whole.astype(np.int64)
-
 
 # Cells are chosen on at most this number of rows, evenly spaced.
 _MAX_ROWS = 20_000
 
+# Rows that are made of counts, and the seed of the order in which columns meet.
+_MADE_ROWS, _SEED = 4000, 0
+
+# Bins of a column that the model scores by a density.
+_DENSITY_BINS = 32
 
 _OPTIONS: dict[str, Check] = {
     "points_to_double": number(0.01, 1e6, "[]"),
@@ -131,14 +99,14 @@ def scorecard_of(
         Points that double the odds, from 0.01 to a million; points at which odds are
         ``base_odds`` to one, up to a billion.
     max_bins : int, default=8
-        Most cells of a column.
+        Maximum number of cells of a column.
     max_cells : int, default=80
-        Most cells of a card.
+        Maximum number of cells of a card.
     max_loss : float, default=0.001
         How much of the log-loss merges may cost, beyond what the above ask for.
     interactions : int, default=0
-        How many interactions are on the card, the most important first. What
-        others say is taken over by their columns as far as that goes.
+        How many interactions are on the card, the most important first. Contributions
+        of the others are taken over by their columns as far as that goes.
 
     Returns
     -------
@@ -207,49 +175,44 @@ def _card(
     clf: Any,
     fit: CardFit,
     c: int,
-    schema: Any,
+    schema: TableSchema,
     encoder: Any,
     scale: tuple[float, float, float],
     truth: Floats,
 ) -> Card:
-    """Round the values of a card, and say what its lines hold."""
+    """Return the card of the fitted cells for one class, rounded to whole points."""
     to_double, base_points, base_odds = map(float, scale)
     unit = float(np.log(2.0) / to_double)
     zero = float(base_points - to_double * np.log2(base_odds))
-    while True:
-        whole = rounded(fit.values / unit + zero * _is_start(fit), fit.curvature)
-        again = pooled(fit, whole)
-        if again is None:
-            break
+    again: CardFit | None = fit
+    while again is not None:
         fit = again
+        exact = fit.values / unit
+        exact[0] += zero
+        points = rounded(exact, fit.curvature)
+        again = pooled(fit, points)
     rows = design(fit.columns, len(truth))
-    odds = {"merged": rows @ fit.values, "points": unit * (rows @ whole - zero)}
+    odds = {"merged": rows @ fit.values, "points": unit * (rows @ points - zero)}
     p = fit.target.clip(1e-15, 1.0 - 1e-15)
     loss = {"model": cross_entropy(np.log(p) - np.log1p(-p), truth)}
-    loss |= {name: cross_entropy(own, truth) for name, own in odds.items()}
+    loss |= {name: cross_entropy(log_odds, truth) for name, log_odds in odds.items()}
     table = np.zeros((schema.n_codes, 2))
-    for column, own in zip(fit.columns, fit.by_column(whole), strict=True):
+    for column, of_cells in zip(fit.columns, fit.by_column(points), strict=True):
         start = int(schema.offsets[column.attribute])
-        points = np.concatenate([[0], own])[column.groups]
-        table[start : start + len(points), 1] = points
-    classes = clf.classes_
-    others = [label for k, label in enumerate(classes.tolist()) if k != c]
-    both = [others[0] if len(others) == 1 else f"not {classes[c]}", classes.tolist()[c]]
+        of_codes = np.concatenate([[0], of_cells])[column.groups]
+        table[start : start + len(of_codes), 1] = of_codes
+    labels = clf.classes_.tolist()
+    target, others = labels[c], [label for label in labels if label != labels[c]]
+    classes = np.array([*others, target], dtype=clf.classes_.dtype)
     if len(others) > 1:
-        both[1] = str(both[1])
-    model = NBModel(
-        schema,
-        np.array(both, dtype=object if len(others) > 1 else classes.dtype),
-        np.array([zero, float(whole[0])]),
-        table,
-        _no_densities(schema),
-        unit,
-    )
-    lines = cell_rows(clf, fit, schema, c, whole)
+        classes = np.array([f"not {clf.classes_[c]}", str(target)], dtype=object)
+    prior, none = np.array([zero, float(points[0])]), np.zeros((0, 2))
+    densities = GaussianTable.of([], none, none, none)
+    model = NBModel(schema, classes, prior, table, densities, unit)
     return Card(
-        classes.tolist()[c],
-        int(whole[0]),
-        tuple(CardRow(*line) for line in lines),
+        target,
+        int(points[0]),
+        tuple(_card_rows(clf, fit, schema, c, points)),
         to_double,
         zero,
         CardModel(model, encoder),
@@ -258,14 +221,271 @@ def _card(
     )
 
 
-def _is_start(fit: CardFit) -> Floats:
-    out = np.zeros(len(fit.values))
-    out[0] = 1.0
+def _card_rows(
+    clf: Any, fit: CardFit, schema: TableSchema, c: int, points: Ints
+) -> Iterator[CardRow]:
+    """Yield the lines of the card of a class: cells, missing and unseen values."""
+    names = schema.labels()
+    for column, of_cells in zip(fit.columns, fit.by_column(points), strict=True):
+        j = column.attribute
+        feature, name = schema.features[j], names[j]
+        rows, target_rows = _rows_of_codes(clf, fit, schema, column, c)
+        for cell in range(1, column.n_cells + 1):
+            codes = np.flatnonzero(column.groups == cell)
+            value = _cell_text(schema, j, codes.tolist())
+            n, n_target = rows[codes].sum(), target_rows[codes].sum()
+            yield _card_row(name, value, of_cells[cell - 1], n, n_target)
+        if feature.missing_code and not feature.missing_is_value:
+            missing = of_cells[column.groups[feature.missing_code] - 1]
+            yield _card_row(name, "(missing)", missing, 0.0, 0.0)
+        unseen = "(unseen)" if feature.missing_code else "(unknown)"
+        codes = np.flatnonzero(column.groups == 0)
+        yield _card_row(name, unseen, 0, rows[codes].sum(), target_rows[codes].sum())
+
+
+def _card_row(
+    name: str, value: str, points: int, rows: float, target_rows: float
+) -> CardRow:
+    rate = float(target_rows / rows) if rows else np.nan
+    return CardRow(name, value, int(points), float(rows), rate)
+
+
+def _rows_of_codes(
+    clf: Any, fit: CardFit, schema: TableSchema, column: CardColumn, c: int
+) -> tuple[Floats, Floats]:
+    """Return rows of each code, all and those of a class; estimated for densities."""
+    counts, n = getattr(clf, "counts_", None), len(column.groups)
+    j = column.attribute
+    if counts is not None and len(counts.schema) > j:
+        if counts.schema.features[j] == schema.features[j]:
+            start = int(counts.schema.offsets[j])
+            by_code = counts.by_code[start : start + n]
+            return by_code.sum(axis=1), by_code[:, c]
+    share = 1.0 if counts is None else counts.total / len(column.codes)
+    rows = np.bincount(column.codes, minlength=n) * share
+    return rows, np.bincount(column.codes, fit.target, n) * share
+
+
+def _cell_text(schema: TableSchema, j: int, codes: list[int]) -> str:
+    """Name a cell so that it is clear which values belong to it."""
+    feature = schema.features[j]
+    if feature.sides:
+        return "; ".join(schema.describe(j, code) for code in codes)
+    if feature.kind == "categorical" or codes[-1] > len(feature.edges) + 1:
+        return ", ".join(map(feature.describe, codes))
+    low = feature.edges[codes[0] - 2] if codes[0] > 1 else None
+    high = feature.edges[codes[-1] - 1] if codes[-1] <= len(feature.edges) else None
+    if low is None:
+        return "known" if high is None else f"≤ {_short(high)}"
+    return f"> {_short(low)}" + ("" if high is None else f" to {_short(high)}")
+
+
+def _short(edge: float) -> str:
+    """Write a cut point without the last digits, which nobody reads."""
+    return f"{edge:.10g}" if abs(edge) >= 1e5 else f"{edge:.6g}"
+
+
+# ------------------------------------------------------------------------------ columns
+
+
+def card_schema(schema: TableSchema, codes: Codes) -> TableSchema:
+    """Return the schema of a card, with bins in place of densities."""
+    features = list(schema.features)
+    for g, j in enumerate(schema.gaussian.tolist()):
+        features[j] = _binned(features[j], codes.number_column(g))
+    return TableSchema(tuple(features))
+
+
+def _binned(feature: FeatureSchema, numbers: Floats) -> FeatureSchema:
+    observed = np.sort(numbers[~np.isnan(numbers)])
+    ranks = np.linspace(0, len(observed), _DENSITY_BINS + 1)[1:-1].astype(np.int64)
+    edges = (
+        sorted({float(f"{x:.4g}") for x in observed[ranks]}) if len(observed) else []
+    )
+    fill = feature.fill
+    new = FeatureSchema(feature.name, "binned", feature.cells, edges=tuple(edges))
+    if fill is None:
+        return new
+    return replace(new, fill=int(bins_of(new, np.array([float(fill)]))[0]))
+
+
+def card_columns(
+    model: Model,
+    schema: TableSchema,
+    new: TableSchema,
+    codes: Codes,
+    proba: Floats,
+    c: int,
+    interactions: int,
+) -> list[CardColumn]:
+    """Return the columns of a card for one class, a cell for each code.
+
+    Columns that contribute nothing, for example since they were edited out, are left
+    out: on a card they would take the place of others.
+    """
+    columns = []
+    used = [j for j in range(schema.n_columns) if _contributes(model, j)]
+    for j in [*used, *_largest_interactions(model, codes, c, interactions)]:
+        feature = new.features[j]
+        coded = _codes(schema, feature, codes, j).astype(np.int64)
+        n_free = feature.n_values - feature.missing_is_value
+        groups = np.arange(feature.n_codes)
+        if feature.sides:
+            groups = np.where(feature.both_known, np.cumsum(feature.both_known), 0)
+        evidence = _evidence(model, new, j, coded, proba, c)
+        in_line = feature.kind == "binned" or feature.ordered
+        single = np.arange(n_free + 1, feature.n_codes)
+        way, turn = 0, 0
+        if in_line and model.is_sum:
+            way, turn = _direction(evidence[1 : n_free + 1])
+        columns.append(
+            CardColumn(j, coded, groups, evidence, in_line, single, way, turn)
+        )
+    return columns
+
+
+def _contributes(model: Model, j: int) -> bool:
+    """Whether a column of a sum adds anything, alone or in an interaction."""
+    if not isinstance(model, NBModel):
+        return True
+    schema = model.schema
+    interactions = [
+        k
+        for k in range(schema.n_columns, len(schema))
+        if any(side.feature == j for side in schema.features[k].sides)
+    ]
+    return any(
+        model.table[schema.offsets[k] : schema.offsets[k + 1]].any()
+        if schema.features[k].is_coded
+        else model.density(k).factors.any()
+        for k in [j, *interactions]
+    )
+
+
+def _codes(schema: TableSchema, feature: FeatureSchema, codes: Codes, j: int) -> Ints:
+    if schema.features[j].is_coded:
+        return np.asarray(codes.column(j))
+    numbers = codes.number_column(schema.gaussian.tolist().index(j))
+    return encode_numbers(feature, np.ascontiguousarray(numbers))
+
+
+def _largest_interactions(model: Model, codes: Codes, c: int, n: int) -> list[int]:
+    """Return the interactions whose evidence varies most between rows."""
+    interactions = np.flatnonzero(model.schema.is_interaction)
+    if not n or not len(interactions) or not isinstance(model, NBModel):
+        return []
+    contributions = model.contributions(codes)[:, interactions]
+    spread = evidence_of(contributions)[..., c].std(axis=0)
+    return [int(j) for j in interactions[np.argsort(-spread, kind="stable")[:n]]]
+
+
+def _evidence(
+    model: Model, new: TableSchema, j: int, coded: Ints, proba: Floats, c: int
+) -> Floats:
+    """Return the evidence of each code of a column for a class, in log-odds."""
+    feature = new.features[j]
+    if not isinstance(model, NBModel):
+        # The mean of rows with the code, with all other columns as they are.
+        p = proba.clip(1e-6, 1.0 - 1e-6)
+        odds = np.log(p) - np.log1p(-p)
+        n = np.bincount(coded, minlength=feature.n_codes)
+        total = np.bincount(coded, odds - odds.mean(), feature.n_codes)
+        return np.where(n > 0, total / np.maximum(n, 1), 0.0)
+    start = int(model.schema.offsets[j])
+    if model.schema.features[j].is_coded:
+        rows = model.table[start : start + feature.n_codes]
+    else:
+        numbers = typical_numbers(np.array(feature.edges))
+        scores = model.density_scores(j, numbers)
+        rows = np.vstack([np.zeros(model.n_classes), scores])
+    return np.asarray(evidence_of(rows)[:, c] * model.link_scale)
+
+
+def _direction(evidence: Floats) -> tuple[int, int]:
+    """Return whether evidence rises (1) or falls (-1), and the code where it turns.
+
+    Both are 0 for evidence that turns more than once.
+    """
+    steps = np.diff(evidence)
+    if not steps.any():
+        return 0, 0
+    rises, falls = steps >= -1e-9, steps <= 1e-9
+    if rises.all() or falls.all():
+        return int(rises.all()) - int(falls.all()), 0
+    for way, first, last in ((1, rises, falls), (-1, falls, rises)):
+        turn = int(np.argmin(first))
+        if last[turn:].all():
+            return way, turn + 1
+    return 0, 0
+
+
+# --------------------------------------------------------------------- rows from counts
+
+
+def made_rows(schema: TableSchema, counts: Counts, ranges: Any) -> Codes:
+    """Return rows with the counts of a model, columns independent within a class."""
+    random = np.random.default_rng(_SEED)
+    shares = counts.by_class / counts.total
+    sizes = np.maximum(np.round(_MADE_ROWS * shares), 1).astype(np.int64)
+    plain = schema.without_interactions
+    builder = BlockBuilder(int(sizes.sum()), len(plain.coded))
+    for j, feature in enumerate(plain.features):
+        parts = [
+            random.permutation(_cells(schema, counts, j, c, int(size), ranges[j]))
+            for c, size in enumerate(sizes)
+        ]
+        cells = np.concatenate(parts)
+        if feature.kind == "categorical":
+            builder.add(feature, cells.astype(code_dtype(feature.n_codes)))
+        else:
+            builder.add(feature, encode_numbers(feature, cells))
+    codes = builder.finish(plain)
+    return codes if plain is schema else codes.with_interactions(schema)
+
+
+def _cells(
+    schema: TableSchema, counts: Counts, j: int, c: int, size: int, limits: Any
+) -> Any:
+    """Return codes of a category, or numbers, for some rows of one class."""
+    feature, start = schema.features[j], int(schema.offsets[j])
+    if not feature.is_coded:
+        return _density_cells(counts, j, c, size)
+    weights = counts.by_code[start : start + feature.n_codes, c]
+    total = float(weights.sum())
+    codes = np.zeros(size, dtype=np.int64)
+    if total > 0.0:
+        # In order, each as often as its weight.
+        steps = (np.arange(size) + 0.5) / size * total
+        codes = np.searchsorted(np.cumsum(weights), steps).clip(max=len(weights) - 1)
+    return codes if feature.kind == "categorical" else _within(feature, codes, limits)
+
+
+def _within(feature: FeatureSchema, codes: Ints, limits: Any) -> Floats:
+    """Return numbers evenly within the bins of codes; NaN for missing cells."""
+    edges = np.array(feature.edges, dtype=np.float64)
+    gap = float(np.diff(edges).mean()) if len(edges) > 1 else 1.0
+    low, high = (edges[0] - gap, edges[-1] + gap) if len(edges) else (0.0, 1.0)
+    if limits is not None:
+        low, high = limits.low, limits.high
+    ends = np.concatenate([[min([low, *edges])], edges, [max([high, *edges])]])
+    out = np.full(len(codes), np.nan)
+    for code in range(1, len(edges) + 2):
+        rows = np.flatnonzero(codes == code)
+        share = (np.arange(len(rows)) + 1.0) / max(len(rows), 1)
+        out[rows] = ends[code - 1] + share * (ends[code] - ends[code - 1])
     return out
 
 
-def _no_densities(schema: Any) -> GaussianTable:
-    """Return densities that add nothing, for what a card does without."""
-    features = [schema.features[j] for j in schema.gaussian.tolist()]
-    shape = (len(features), 2)
-    return GaussianTable.of(features, np.zeros(shape), np.ones(shape), np.zeros(shape))
+def _density_cells(counts: Counts, j: int, c: int, size: int) -> Floats:
+    """Return numbers of a normal distribution with the moments of one class."""
+    from scipy.special import ndtri
+
+    g = counts.schema.gaussian.tolist().index(j)
+    weight, total = float(counts.moments.weight[g, c]), float(counts.by_class[c])
+    n_observed = round(size * weight / total) if total > 0.0 else 0
+    out = np.full(size, np.nan)
+    if n_observed:
+        deviation = np.sqrt(counts.moments.squares[g, c] / weight)
+        quantiles = ndtri((np.arange(n_observed) + 0.5) / n_observed)
+        out[:n_observed] = counts.moments.mean[g, c] + deviation * quantiles
+    return out
