@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from steelyard.exceptions import ParameterError
-from steelyard.export.fields_pmml import Fields, text_of
 from steelyard.export.plan import (
     Bins,
     Column,
     Density,
+    Grouping,
     Interaction,
     Lookup,
     Mixture,
@@ -39,6 +40,7 @@ Element = ElementTree.Element
 
 # The score of an impossible class, below all others.
 _NEVER = -1e300
+_MAX_DISTANCE = "1e100"
 _UNWRITTEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -119,7 +121,7 @@ class _PmmlWriter:
         output = Element("Output")
         name = self.fields.unique("prediction")
         _child(output, "OutputField", **self._predicted(name))
-        for label in map(text_of, self.plan.classes):
+        for label in map(_text, self.plan.classes):
             name = self.fields.unique(f"p({label})")
             _child(output, "OutputField", **_probability(name, label))
         model = self._node(self.plan.root, output)
@@ -129,16 +131,10 @@ class _PmmlWriter:
         dictionary = _child(root, "DataDictionary")
         for column in self.plan.columns:
             _child(dictionary, "DataField", name=column.name, **_type(column))
-        label_type = _label_type(self.plan.classes)
-        field = _child(
-            dictionary,
-            "DataField",
-            name=self.target,
-            optype="categorical",
-            dataType=label_type,
-        )
+        kind = {"optype": "categorical", "dataType": _label_type(self.plan.classes)}
+        field = _child(dictionary, "DataField", name=self.target, **kind)
         for label in self.plan.classes:
-            _child(field, "Value", value=text_of(label))
+            _child(field, "Value", value=_text(label))
         if len(self.dictionary):
             root.append(self.dictionary)
         root.append(model)
@@ -146,12 +142,8 @@ class _PmmlWriter:
 
     def _predicted(self, name: str) -> dict[str, str]:
         """Return the attributes of an output: the predicted class."""
-        attributes = {
-            "name": name,
-            "optype": "categorical",
-            "feature": "predictedValue",
-        }
-        return {**attributes, "dataType": _label_type(self.plan.classes)}
+        kind = {"optype": "categorical", "feature": "predictedValue"}
+        return {"name": name, **kind, "dataType": _label_type(self.plan.classes)}
 
     # --------------------------------------------------------------------------- models
 
@@ -188,7 +180,7 @@ class _PmmlWriter:
         share = repr(1.0 / len(node.parts))
         inputs: list[list[tuple[str, str]]] = [[] for _ in node.classes]
         for pair, part in zip(node.pairs, node.parts, strict=True):
-            labels = [text_of(self.plan.classes[node.classes[c]]) for c in pair]
+            labels = [_text(self.plan.classes[node.classes[c]]) for c in pair]
             outputs = Element("Output")
             for c, label in zip(pair, labels, strict=True):
                 name = self.fields.unique(f"p({label}), {' or '.join(labels)}")
@@ -208,7 +200,7 @@ class _PmmlWriter:
         """Chain the voters; the last model adds up their votes."""
         model, segments = self._mining(node, None, "modelChain")
         is_elkan = node.form == "elkan"
-        labels = [text_of(self.plan.classes[c]) for c in node.classes]
+        labels = [_text(self.plan.classes[c]) for c in node.classes]
         voters = []
         for t, part in enumerate(node.parts, 1):
             name, part_output = self.fields.unique(f"voter {t}"), Element("Output")
@@ -249,11 +241,8 @@ class _PmmlWriter:
     def _regression(
         self, names: Sequence[str], output: Element | None, method: str
     ) -> Element:
-        model = Element(
-            "RegressionModel",
-            functionName="classification",
-            normalizationMethod=method,
-        )
+        function = {"functionName": "classification", "normalizationMethod": method}
+        model = Element("RegressionModel", function)
         self._schema(model, names, output)
         return model
 
@@ -269,7 +258,7 @@ class _PmmlWriter:
             model.append(output)
 
     def _table(self, model: Element, c: int, intercept: float) -> Element:
-        label = text_of(self.plan.classes[c])
+        label = _text(self.plan.classes[c])
         return _child(
             model, "RegressionTable", intercept=repr(intercept), targetCategory=label
         )
@@ -299,15 +288,200 @@ class _PmmlWriter:
         """Return a field, its values, and their contributions to the classes."""
         if isinstance(term, Lookup):
             name = self.plan.columns[term.column].name
-            return name, list(map(text_of, term.values)), term.rows
+            return name, list(map(_text, term.values)), term.rows
         if isinstance(term, Bins):
             return *self.fields.bins(term.column, term.edges), term.rows
         cells = [row for rows in term.rows for row in rows]
         return *self.fields.interaction(term), cells
 
 
+class Fields:
+    """Derived fields, each written once into a dictionary.
+
+    Parameters
+    ----------
+    plan : Plan
+        The model.
+    target : str
+        Name of the predicted field.
+    dictionary : Element
+        The element that the fields are added to.
+    """
+
+    def __init__(self, plan: Plan, target: str, dictionary: Element) -> None:
+        self.plan, self.dictionary = plan, dictionary
+        self._taken = {target, *(column.name for column in plan.columns)}
+        self._names: dict[bytes, str] = {}
+
+    def unique(self, name: str) -> str:
+        """Return a name that no field has."""
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        return name
+
+    def missing(self, column: int) -> str:
+        """Return the field of whether a cell is missing: yes or no."""
+        name = self.plan.columns[column].name
+        is_missing = _apply("isMissing", _field(name))
+        yes, no = _constant("yes", "string"), _constant("no", "string")
+        expression = _apply("if", is_missing, yes, no)
+        return self._add(f"missing({name})", "string", expression)
+
+    def bins(self, column: int, edges: tuple[float, ...]) -> tuple[str, list[str]]:
+        """Return the field of the interval of a number, and the names of intervals.
+
+        Without cut points there is one, of all numbers that are not missing.
+        """
+        name = self.plan.columns[column].name
+        if not edges:
+            return self.missing(column), ["no"]
+        bounds: list[str | None] = [None, *map(repr, edges), None]
+        discretize = Element("Discretize", field=name)
+        labels = []
+        for low, high in pairwise(bounds):
+            label = f"({low or '-inf'}, " + (f"{high}]" if high else "inf)")
+            labels.append(label)
+            interval = Element("Interval", closure="openClosed" if high else "openOpen")
+            if low:
+                interval.set("leftMargin", low)
+            if high:
+                interval.set("rightMargin", high)
+            discretize.append(_element("DiscretizeBin", interval, binValue=label))
+        return self._add(f"bin({name})", "string", discretize, labels), labels
+
+    def density(self, term: Density) -> list[str]:
+        """Return the fields of the log-density of each class, before its weight."""
+        name = self.plan.columns[term.column].name
+        labels = range(1, len(term.mean) + 1)
+        if term.form == "linear":
+            return [
+                self._number(f"slope({name}, {c})", term, self._slope(term, c - 1))
+                for c in labels
+            ]
+        logs = [
+            self._number(f"density({name}, {c})", term, self._log(term, c - 1))
+            for c in labels
+        ]
+        if term.form == "plain":
+            return logs
+        top = _apply("max", *map(_field, logs))
+        top_name = self._add(f"top({name})", "double", top)
+        depth = _constant(-term.depth)
+        return [
+            self._add(
+                f"relative({name}, {c})",
+                "double",
+                _apply("max", _apply("-", _field(log), _field(top_name)), depth),
+            )
+            for c, log in zip(labels, logs, strict=True)
+        ]
+
+    def interaction(self, term: Interaction) -> tuple[str, list[str]]:
+        """Return the field of the groups of two columns, and its values."""
+        first, second = map(self._group, term.sides)
+        name = self.plan.attributes[term.attribute]
+        between = _constant(" & ", "string")
+        joined = _apply("concat", _field(first), between, _field(second))
+        rows, columns = (range(side.n_groups) for side in term.sides)
+        labels = [f"{a} & {b}" for a in rows for b in columns]
+        return self._add(f"interaction({name})", "string", joined), labels
+
+    # --------------------------------------------------------------------------- pieces
+
+    def _number(self, name: str, term: Density, expression: Element) -> str:
+        """Add a field of a number, 0 if the cell is missing."""
+        if term.fill is None:
+            cell = _field(self.plan.columns[term.column].name)
+            is_missing = _apply("isMissing", cell)
+            expression = _apply("if", is_missing, _constant(0.0), expression)
+        return self._add(name, "double", expression)
+
+    def _distance(self, term: Density, c: int) -> Element:
+        name = self.plan.columns[term.column].name
+        if term.fill is not None:
+            filled = Element("FieldRef", field=name, mapMissingTo=repr(term.fill))
+            name = self._add(f"filled({name})", "double", filled)
+        return _apply("-", _field(name), _constant(term.mean[c]))
+
+    def _slope(self, term: Density, c: int) -> Element:
+        t = _apply("*", self._distance(term, c), _constant(term.scale[c]))
+        limited = _apply("max", t, _constant(-term.limit))
+        return _apply("min", limited, _constant(term.limit))
+
+    def _log(self, term: Density, c: int) -> Element:
+        far = _apply("abs", self._distance(term, c))
+        t = _apply("*", far, _constant(term.scale[c]))
+        t = _apply("min", t, _constant(_MAX_DISTANCE))
+        half = _apply("*", _constant(0.5), _apply("pow", t, _constant(2.0)))
+        return _apply("-", _constant(term.constant[c]), half)
+
+    def _group(self, side: Grouping) -> str:
+        """Return the field of the group of a cell."""
+        name = self.plan.columns[side.column].name
+        if self.plan.columns[side.column].kind == "category":
+            keys, source = list(map(_text, side.values)), name
+        else:
+            source, keys = self.bins(side.column, side.edges)
+        groups = dict(zip(keys, side.groups, strict=False))
+        if keys == ["no"] and source != name:
+            groups["yes"] = side.missing
+        attributes = {"outputColumn": "group", "defaultValue": "0"}
+        mapping = Element("MapValues", attributes, mapMissingTo=str(side.missing))
+        _child(mapping, "FieldColumnPair", field=source, column="value")
+        table = _child(mapping, "InlineTable")
+        for key, group in groups.items():
+            row = _child(table, "row")
+            _child(row, "value").text = key
+            _child(row, "group").text = str(group)
+        return self._add(f"group({name})", "string", mapping)
+
+    def _add(
+        self, name: str, kind: str, expression: Element, values: list[str] | None = None
+    ) -> str:
+        """Add a field, unless there is an equal one."""
+        key = ElementTree.tostring(expression) + kind.encode()
+        if key not in self._names:
+            self._names[key] = name = self.unique(name)
+            optype = "continuous" if kind == "double" else "categorical"
+            attributes = {"name": name, "optype": optype, "dataType": kind}
+            field = _child(self.dictionary, "DerivedField", **attributes)
+            field.append(expression)
+            # Some engines refuse values that are not listed.
+            for value in values or []:
+                _child(field, "Value", value=value)
+        return self._names[key]
+
+
+def _element(tag: str, *children: Element, **attributes: str) -> Element:
+    made = Element(tag, attributes)
+    made.extend(children)
+    return made
+
+
 def _child(parent: Element, tag: str, **attributes: str) -> Element:
     return ElementTree.SubElement(parent, tag, attributes)
+
+
+def _apply(function: str, *arguments: Element) -> Element:
+    return _element("Apply", *arguments, function=function)
+
+
+def _field(name: str) -> Element:
+    return Element("FieldRef", field=name)
+
+
+def _constant(value: float | str, kind: str = "double") -> Element:
+    made = Element("Constant", dataType=kind)
+    made.text = str(value)
+    return made
+
+
+def _text(value: Any) -> str:
+    """Write a value or a class as text."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else repr(value)
 
 
 def _probability(name: str, label: str) -> dict[str, str]:
@@ -322,13 +496,8 @@ def _numeric(table: Element, name: str, coefficient: str) -> None:
 
 def _categorical(table: Element, name: str, value: str, amount: float) -> None:
     if amount:
-        _child(
-            table,
-            "CategoricalPredictor",
-            name=name,
-            value=value,
-            coefficient=repr(amount),
-        )
+        of_value = {"name": name, "value": value, "coefficient": repr(amount)}
+        _child(table, "CategoricalPredictor", **of_value)
 
 
 def _type(column: Column) -> dict[str, str]:
