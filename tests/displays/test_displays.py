@@ -19,7 +19,7 @@ from steelyard.displays import (
     WaterfallDisplay,
     WeightBarsDisplay,
 )
-from steelyard.displays.nomogram_scales import Line
+from steelyard.displays.nomogram import Line
 from steelyard.exceptions import IdentifierWarning, ParameterError
 from steelyard.explain import explain_weights
 from steelyard.io.dataset import read_dataset

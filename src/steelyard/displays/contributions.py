@@ -91,8 +91,7 @@ class ValueCurveDisplay(draw.Display):
         width = max(6.4, 0.4 * len(table.labels)) if is_named else 6.4
         ax = self._axes(ax, width, 4.4 if long else 3.8)
         ax.axhline(0.0, color=draw.INK, linewidth=0.8)
-        evidence = table.evidence
-        half = table.half_width
+        evidence, half = table.evidence, table.half_width
         curves: _Curves = []
         bands: _Bands = []
         for i, c in enumerate(self._chosen()):
@@ -120,16 +119,16 @@ class ValueCurveDisplay(draw.Display):
         if two:
             what = f"for {table.classes[1]} against {table.classes[0]}"
         else:
-            place = {"loc": "upper left", "bbox_to_anchor": (1.08, 1.0)}
-            ax.legend(**place, fontsize=8, frameon=False)
+            beside = {"loc": "upper left", "bbox_to_anchor": (1.08, 1.0)}
+            ax.legend(**beside, fontsize=8, frameon=False)
         ax.set_ylabel(f"evidence {draw.label(what, 44)}", fontsize=8 if two else 10)
         draw.bare(ax, "top")
 
     def _chosen(self) -> list[int]:
-        table, strength = self.table, self.table.importance
-        if strength is None:
-            strength = np.abs(table.evidence).max(axis=0)
-        return draw.shown_classes(table.classes, self.classes, _MAX_LINES, strength)
+        table, importance = self.table, self.table.importance
+        if importance is None:
+            importance = np.abs(table.evidence).max(axis=0)
+        return draw.shown_classes(table.classes, self.classes, _MAX_LINES, importance)
 
     def _draw_bins(self, ax: Any, curves: _Curves, bands: _Bands) -> None:
         """Draw a step for each interval; the outer ones end at the range of the rows.
@@ -167,42 +166,42 @@ class ValueCurveDisplay(draw.Display):
     def _draw_values(self, ax: Any, curves: _Curves, long: bool, bands: _Bands) -> None:
         """Draw a group of markers for every value."""
         labels = [draw.label(name, 24) for name in self.table.labels[1:]]
-        places = np.arange(len(labels), dtype=np.float64)
+        positions = np.arange(len(labels), dtype=np.float64)
         step = 0.6 / max(1, len(curves))
         for i, (amounts, style) in enumerate(curves):
-            x = places + (i - (len(curves) - 1) / 2.0) * step
+            x = positions + (i - (len(curves) - 1) / 2.0) * step
             ax.plot(x, amounts[1:], "o", **style)
             ax.vlines(x, 0.0, amounts[1:], color=style["color"], linewidth=1.5)
             for low, high, colour in bands[i : i + 1]:
                 ax.vlines(x, low[1:], high[1:], color=colour, alpha=0.15, linewidth=6.0)
-        self._counts(ax, places, np.full(len(labels), 0.85), slice(1, None))
+        self._counts(ax, positions, np.full(len(labels), 0.85), slice(1, None))
         slanted = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
-        ax.set_xticks(places, labels, **(slanted if long else {}))
+        ax.set_xticks(positions, labels, **(slanted if long else {}))
         ax.set_xlim(-0.6, len(labels) - 0.4)
         ax.set_xlabel(draw.label(self.table.title or self.table.name, 60))
 
     def _histogram(self, ax: Any) -> bool:
         """Draw the histogram of a column of numbers; return whether it has one."""
-        where = self.table.range
-        if where is None or not where.histogram or where.low == where.high:
+        numbers = self.table.range
+        if numbers is None or not numbers.histogram or numbers.low == numbers.high:
             return False
-        ends = np.linspace(where.low, where.high, len(where.histogram) + 1)
+        ends = np.linspace(numbers.low, numbers.high, len(numbers.histogram) + 1)
         # Shares of many rows are those of a sample.
-        rows = np.round(np.array(where.histogram) * where.weight, 6)
-        rows = rows.round() if where.weight > 1000.0 else rows
+        rows = np.round(np.array(numbers.histogram) * numbers.weight, 6)
+        rows = rows.round() if numbers.weight > 1000.0 else rows
         self._bars(ax, (ends[1:] + ends[:-1]) / 2.0, rows, np.diff(ends) * 0.96)
         return True
 
-    def _counts(self, ax: Any, places: Any, widths: Any, coded: slice) -> None:
+    def _counts(self, ax: Any, positions: Any, widths: Any, coded: slice) -> None:
         if self.table.counts is not None:
             rows = self.table.counts[coded].sum(axis=1)
-            self._bars(ax, places, rows, widths)
+            self._bars(ax, positions, rows, widths)
 
-    def _bars(self, ax: Any, places: Any, rows: Any, widths: Any) -> None:
+    def _bars(self, ax: Any, positions: Any, rows: Any, widths: Any) -> None:
         """Draw counts as pale bars in the lowest quarter, on a separate axis."""
         low, high = ax.get_ylim()
         ax.set_ylim(low - 0.33 * (high - low), high)
-        draw.bare(draw.count_bars(ax, places, rows, widths, 4.2), "top")
+        draw.bare(draw.count_bars(ax, positions, rows, widths, 4.2), "top")
 
 
 @dataclass(eq=False, repr=False)
@@ -286,10 +285,8 @@ class WaterfallDisplay(draw.Display):
         items = self.evidence.items
         lines = [(" ".join(self.evidence.start).strip(), self.evidence.prior)]
         for item in items[: self.max_attributes]:
-            name, value = (
-                draw.label(item.title or item.attribute, 34),
-                draw.label(item.value, 26),
-            )
+            name = draw.label(item.title or item.attribute, 34)
+            value = draw.label(item.value, 26)
             lines.append((cell_text(name, value), item.amount))
         rest = items[self.max_attributes :]
         if rest:
@@ -302,13 +299,14 @@ class WaterfallDisplay(draw.Display):
             left, right = ends[-1], ends[-1] + amount
             ax.barh(-k, amount, left=left, color=draw.side_colour(amount), height=0.66)
             ax.plot([right] * 2, [-k - 1.33, -k + 0.33], color=draw.PALE, zorder=0)
-            _write(ax, amount, (right, -k), color=draw.INK, bbox=draw.paper(0.4))
+            paper = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
+            _write(ax, amount, (right, -k), color=draw.INK, bbox=paper)
             ends.append(right)
         total, bottom = ends[-1], -len(lines)
         ax.barh(bottom, total, color=draw.INK, height=0.66)
         _write(ax, total, (total, bottom))
-        places = [-float(k) for k in range(len(lines) + 1)]
-        ax.set_yticks(places, [*(text for text, _ in lines), "sum"])
+        levels = [-float(k) for k in range(len(lines) + 1)]
+        ax.set_yticks(levels, [*(text for text, _ in lines), "sum"])
         room = 0.12 * (max(ends) - min(ends) or 1.0)
         ax.set_xlim(min(ends) - room, max(ends) + room)
         ax.set_ylim(bottom - 0.6, 0.6)

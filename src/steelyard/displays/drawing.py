@@ -7,8 +7,6 @@ from inspect import cleandoc
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.isotonic import isotonic_regression
 
 from steelyard._common.text import shortened
 from steelyard.explain.shared import position_of
@@ -113,15 +111,15 @@ def largest(values: Any, n: int | None = None) -> list[int]:
 
 
 def shown_classes(
-    classes: Any, chosen: Sequence[Any] | None, most: int, strength: Any
+    classes: Any, chosen: Sequence[Any] | None, limit: int, importance: Any
 ) -> list[int]:
     """Return positions of classes to draw: the chosen ones, or the second of two.
 
-    Of several, those of largest ``strength``, at most ``most``.
+    Of several, the most important ones, at most ``limit``.
     """
     if chosen is not None:
         return [position_of(c, classes) for c in chosen]
-    return [1] if len(classes) == 2 else sorted(largest(strength, most))
+    return [1] if len(classes) == 2 else sorted(largest(importance, limit))
 
 
 def bare(ax: Any, *sides: str) -> None:
@@ -139,38 +137,27 @@ def mark(ax: Any, text: str, at: Any, shift: tuple[int, int], **options: Any) ->
     ax.annotate(text, at, shift, textcoords="offset points", **options)
 
 
-def paper(pad: float) -> dict[str, Any]:
-    """Return a white box to write on."""
-    return {"facecolor": "white", "edgecolor": "none", "pad": pad}
-
-
 def sides(left: str, what: str, right: str) -> str:
     """Label both sides of a scale of contributions with their classes."""
     return f"← {left} · {what} · {right} →"
 
 
-def behind(ax: Any) -> Any:
-    """Return new axes with a separate vertical scale, behind the given ones."""
+def count_bars(ax: Any, positions: Any, rows: Any, widths: Any, height: float) -> Any:
+    """Draw counts as pale bars, ``height`` times less high than the picture.
+
+    Returns their axes: a separate vertical scale, behind the given axes.
+    """
     twin = ax.twinx()
     ax.set_zorder(twin.get_zorder() + 1)
     ax.patch.set_visible(False)
-    return twin
-
-
-def count_bars(ax: Any, places: Any, rows: Any, widths: Any, height: float) -> Any:
-    """Draw counts as pale bars, ``height`` times less high than the picture.
-
-    Returns their axes, behind the given ones.
-    """
-    beside = behind(ax)
-    beside.bar(places, rows, widths, color=PALE, zorder=0)
+    twin.bar(positions, rows, widths, color=PALE, zorder=0)
     top = max(rows.max(), 1)
-    beside.set_ylim(0.0, height * top)
+    twin.set_ylim(0.0, height * top)
     # Counts are whole; weights of rows need not be.
     shown = f"{top:g}" if isinstance(top, float) else f"{top}"
-    beside.set_yticks([0, top], ["0", shown])
-    beside.set_ylabel("rows", loc="bottom")
-    return beside
+    twin.set_yticks([0, top], ["0", shown])
+    twin.set_ylabel("rows", loc="bottom")
+    return twin
 
 
 def label(text: Any, width: int) -> str:
@@ -185,19 +172,3 @@ def text_width(text: str, size: float) -> float:
 
     font = FontProperties(size=size)
     return float(text_to_path.get_text_width_height_descent(text, font, False)[0]) / 72
-
-
-def spread(positions: ArrayLike, gap: float) -> list[float]:
-    """Move labels apart so that neighbours are at least ``gap`` from each other.
-
-    Examples
-    --------
-    >>> spread([0.0, 0.1, 5.0], 1.0)
-    [-0.45, 0.55, 5.0]
-    """
-    order = np.argsort(positions, kind="stable")
-    steps = gap * np.arange(len(order))
-    places = np.empty(len(order))
-    # Without their gaps, labels that would meet share a place, the mean of theirs.
-    places[order] = isotonic_regression(np.take(positions, order) - steps) + steps
-    return places.round(12).tolist()
