@@ -97,7 +97,7 @@ def test_many_joins_are_put_into_stages(monkeypatch):
     y = np.arange(400) % 5
     columns = {f"c{j}": (y + rng.integers(0, 9, 400)).astype(str) for j in range(40)}
     X = pd.DataFrame(columns).astype(object)
-    monkeypatch.setattr("steelyard.export.terms_sql._MAX_TESTS", 10)
+    monkeypatch.setattr("steelyard.export.sql_query._MAX_TESTS", 10)
     clf = sy.NaiveBayes().fit(X, y)
     text = export.to_sql(clf, "sqlite")
     assert text.count("LEFT JOIN") == 40

@@ -11,7 +11,6 @@ from steelyard._common.text import listed
 from steelyard.cli import options, output
 from steelyard.cli.inputs import load_model, rows_for
 from steelyard.export.formats import ENDINGS, FORMATS
-from steelyard.export.sql_options import SQLOptions
 
 _NAMES = ", ".join(of.name for of in FORMATS.values())
 ABOUT = f"write a model for another program: {_NAMES}"
@@ -99,6 +98,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _chosen(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options of the format that were given."""
+    from steelyard.export.sql import SQLOptions
+
     names = {option.name for option in fields(SQLOptions)} - {"probabilities"}
     names |= {"missing_text", "inputs", "target"}
     chosen = options.given(arguments, " ".join(names))

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from steelyard.export.source import *  # noqa: F403
     from steelyard.export.sql import *  # noqa: F403
     from steelyard.export.sql_dialect import *  # noqa: F403
-    from steelyard.export.sql_options import *  # noqa: F403
 
 __getattr__, __all__ = names_of(
     "steelyard.export",
@@ -29,7 +28,6 @@ __getattr__, __all__ = names_of(
     reading="plan_of scorer_of",
     scorer="Scorer",
     source="to_javascript to_python",
-    sql="to_sql",
+    sql="SQLOptions to_sql",
     sql_dialect="DIALECTS",
-    sql_options="SQLOptions",
 )

@@ -25,9 +25,8 @@ from steelyard.export.formats import FORMATS, content_of
 from steelyard.export.onnx import input_columns, missing_texts
 from steelyard.export.plan import Plan
 from steelyard.export.reading import plan_of
-from steelyard.export.sql import fields_of, sql_statements
+from steelyard.export.sql import SQLOptions, fields_of, sql_statements
 from steelyard.export.sql_dialect import DIALECTS, dialect_of
-from steelyard.export.sql_options import SQLOptions
 from steelyard.table.frames import as_table
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ __all__ = ["DIALECTS"]
 class Rows:
     """How a table of literals is written inside a query.
 
-    ``head`` and ``tail`` may hold ``{alias}``, ``{fields}`` and ``{types}``; ``row``,
-    and ``first``, where the first row names the fields, hold the cells.
+    ``head`` and ``tail`` may contain ``{alias}``, ``{fields}`` and ``{types}``. ``row``
+    is for cells; so is ``first``, if the first row names the fields.
     """
 
     head: str
@@ -43,14 +43,14 @@ UNION = Rows("(", "SELECT {}", ") {alias}", "SELECT {}", " UNION ALL")
 
 @dataclass(frozen=True)
 class Dialect:
-    """A database and its ways."""
+    """How a database writes and reads."""
 
     name: str
     engine: str
     """What the database calls itself, and since which version queries run."""
 
     max_bytes: int | None = None
-    """Longest statement, where that cannot be set."""
+    """Longest statement, if that cannot be set."""
 
     real: str = "DOUBLE"
     """Type of double precision."""
@@ -62,7 +62,7 @@ class Dialect:
     """A double: ``{r}`` has the digits, ``{e}`` has an exponent in any case."""
 
     bare_numbers: bool = False
-    """Whether digits alone do where a type is known: compared, or below a first row."""
+    """Whether digits suffice if a type is known: compared, or below a first row."""
 
     quotes: str = '""'
     text_form: str = "'{}'"
@@ -83,7 +83,7 @@ class Dialect:
     """A text of a joined table of literals, so that it is compared so too."""
 
     end_of_text: str = ""
-    """What follows text that is compared, where trailing blanks do not count."""
+    """What follows text that is compared, if trailing blanks do not count."""
 
     real_keys: bool = False
     """Whether whole numbers are compared as doubles: joins take equal types alone."""
@@ -131,7 +131,7 @@ class Dialect:
 
     view: str = "CREATE OR REPLACE VIEW {name} AS\n{query}"
     function: str = ""
-    """How a function is created that returns a table, where there are such."""
+    """How a function is created that returns a table; "" if there are none."""
 
     parameter: str = ""
     """How a parameter of a function is written; by default as other names."""
@@ -226,7 +226,7 @@ class Dialect:
         return self.number(float(value))
 
     def type_of(self, values: Sequence[Any]) -> str:
-        """Return the type of a column that holds some values."""
+        """Return the type of a column of some values."""
         for kind, of in zip((str, bool), self.types, strict=False):
             if all(isinstance(value, kind) for value in values):
                 return of
@@ -283,8 +283,8 @@ _EXACT = 1 << 52
 class SQLite(Dialect):
     """NaN is stored as NULL, and imported files have text in all cells.
 
-    Other databases refuse text that is no number where they cast it; SQLite takes it
-    for 0. Here only a failing function ends a query, and its message holds the text.
+    Other databases refuse to cast text that is no number; SQLite takes it for 0. Here
+    only a failing function ends a query, and its message contains the text.
     """
 
     def number(self, x: float, bare: bool = False) -> str:
@@ -354,8 +354,8 @@ class SQLite(Dialect):
 
     def _or_refused(self, tests: list[str], problem: str, name: str) -> str:
         """Write a CASE of tests, after which any text that is left ends the query."""
-        where = self.text(f"{problem}: ")
-        last = f"WHEN {name} IS NOT NULL THEN json_extract('{{}}', {where} || {name})"
+        about = self.text(f"{problem}: ")
+        last = f"WHEN {name} IS NOT NULL THEN json_extract('{{}}', {about} || {name})"
         return f"CASE {' '.join([*tests, last])} END"
 
 
