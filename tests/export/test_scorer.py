@@ -14,7 +14,7 @@ import steelyard as sy
 from steelyard import export
 from steelyard.exceptions import ColumnError, ParameterError
 from steelyard.explain.reasons import reasons
-from steelyard.export import straight
+from steelyard.export import scorer
 from steelyard.export.check import check
 from steelyard.export.plan import Bins, Lookup
 
@@ -162,7 +162,7 @@ def test_reasons_are_those_of_explanations(method, n_classes, fitted, hostile_ta
 def test_the_last_bit_is_that_of_predict_proba(
     method, n_classes, most_names, fitted, hostile_table, monkeypatch
 ):
-    monkeypatch.setattr(straight, "_MAX_NAMES", most_names)
+    monkeypatch.setattr(scorer, "_MAX_NAMES", most_names)
     clf = fitted(method, "skip", n_classes)
     X, _ = hostile_table(60, n_classes, seed=6)
     score, rows = clf.scorer(), X.astype(object).to_dict("records")

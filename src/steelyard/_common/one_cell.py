@@ -44,16 +44,20 @@ UNKNOWN: Any = _Unknown()
 
 
 class CellsOf:
-    """What cells of a column may be."""
+    """What cells of a column may be: ``Column`` of a plan, as plain data."""
 
-    def __init__(self, name: str, kind: str, cells: str, date: str = "") -> None:
-        self.name, self.kind, self.cells, self.date = name, kind, cells, date
-        self.text_of: dict[float, str] = {}
-
-    def learn(self, values: Sequence[Any]) -> None:
-        """Note which category stands for a number."""
-        if self.cells == "text" and values:
-            self.text_of = texts_by_number(values)
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        cells: str,
+        date: str = "",
+        part: str = "",
+        texts: Iterable[tuple[float, str]] = (),
+    ) -> None:
+        self.name, self.kind, self.cells = name, kind, cells
+        self.date, self.part = date, part
+        self.text_of = dict(texts)
 
     def number(self, cell: Any) -> Any:
         """Return a cell as a float, None if it is missing."""

@@ -1,4 +1,8 @@
-"""Formats of exported models, and writing a model in one of them."""
+"""Formats of exported models, and writing a model in one of them.
+
+A new format is a module with a function that writes the plan of a classifier, a line in
+``FORMATS``, and tests.
+"""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ class _Graph:
         self.onnx = _load_onnx()
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
-        self._known: dict[Any, str] = {}
+        self._names: dict[Any, str] = {}
         self._prefix = "steelyard_"
         while any(name.startswith(self._prefix) for name in taken):
             self._prefix += "_"
@@ -210,10 +210,10 @@ class _Graph:
     def node(self, op: str, *inputs: str, **attributes: Any) -> str:
         """Add a node and return the name of its output."""
         key = (op, inputs, repr(sorted(attributes.items())))
-        if key not in self._known:
-            name = self._known[key] = self._name(op)
+        if key not in self._names:
+            name = self._names[key] = self._name(op)
             self.add(op, inputs, name, **attributes)
-        return self._known[key]
+        return self._names[key]
 
     def add(self, op: str, inputs: Iterable[str], output: str, **given: Any) -> None:
         """Add a node whose output has a given name."""
@@ -228,10 +228,10 @@ class _Graph:
         array = np.asarray(values, dtype=dtype)
         content = repr(array.tolist()) if array.dtype == object else array.tobytes()
         key = (array.dtype.str, array.shape, content)
-        if key not in self._known:
-            name = self._known[key] = self._name("constant")
+        if key not in self._names:
+            name = self._names[key] = self._name("constant")
             self.constants.append(self._tensor(array, name))
-        return self._known[key]
+        return self._names[key]
 
     def _tensor(self, array: NDArray[Any], name: str) -> Any:
         if array.dtype == object:
@@ -241,7 +241,7 @@ class _Graph:
         return self.onnx.numpy_helper.from_array(array, name)
 
     def _name(self, op: str) -> str:
-        return f"{self._prefix}{op}_{len(self._known)}"
+        return f"{self._prefix}{op}_{len(self._names)}"
 
 
 class _OnnxWriter:
@@ -440,7 +440,7 @@ class _OnnxWriter:
         if isinstance(term, Lookup):
             zero = (0.0,) * len(term.missing)
             positions = range(1, len(term.values) + 2)
-            at = self._place(term.column, term.values, list(positions))
+            at = self._position(term.column, term.values, list(positions))
             return self._gather([zero, *term.rows, term.missing], at)
         if isinstance(term, Bins):
             at = self._interval(term.column, term.edges)
@@ -472,11 +472,14 @@ class _OnnxWriter:
     def _is_missing(self, column: int, wide: bool = False) -> str:
         return self.node("IsNaN", self._input(column, wide))
 
-    def _place(self, column: int, values: Any, places: list[int]) -> str:
+    def _position(self, column: int, values: Any, positions: list[int]) -> str:
         """Return the position of a cell's value, the last if missing, 0 if unseen."""
         if self.plan.columns[column].cells == "text":
-            codes = dict(zip([*values, self.missing_text], places, strict=True))
-            codes = {**codes, **{gap: codes.get(gap, places[-1]) for gap in _NO_TEXT}}
+            codes = dict(zip([*values, self.missing_text], positions, strict=True))
+            codes = {
+                **codes,
+                **{gap: codes.get(gap, positions[-1]) for gap in _NO_TEXT},
+            }
             return self.node(
                 "LabelEncoder",
                 self._input(column),
@@ -486,23 +489,23 @@ class _OnnxWriter:
             )
         is_whole = all(float(value).is_integer() for value in values)
         if len(values) > _MAX_COMPARED and is_whole:
-            at = self._encoded(column, list(map(int, values)), places[:-1])
+            at = self._encoded(column, list(map(int, values)), positions[:-1])
         else:
-            at = self._compared(column, list(map(float, values)), places[:-1])
-        last = self.constant(places[-1], np.int64)
+            at = self._compared(column, list(map(float, values)), positions[:-1])
+        last = self.constant(positions[-1], np.int64)
         return self.node("Where", self._is_missing(column), last, at)
 
-    def _compared(self, column: int, values: list[float], places: list[int]) -> str:
+    def _compared(self, column: int, values: list[float], positions: list[int]) -> str:
         """Return the position of a number by comparing it with all values."""
         zero = self.constant(0, np.int64)
         if not values:
             return zero
         is_equal = self.node("Equal", self._input(column, True), self.constant(values))
-        all_places = self.constant(places, np.int64)
-        matches = self.node("Where", is_equal, all_places, zero)
+        all_positions = self.constant(positions, np.int64)
+        matches = self.node("Where", is_equal, all_positions, zero)
         return self.node("ReduceMax", matches, self.constant([1], np.int64), keepdims=0)
 
-    def _encoded(self, column: int, values: list[int], places: list[int]) -> str:
+    def _encoded(self, column: int, values: list[int], positions: list[int]) -> str:
         """Return the position of a whole number by a table; others become 2**53."""
         x, limit = self._input(column), self.constant(float(_WHOLE))
         is_whole = self.node("Equal", self.node("Floor", x), x)
@@ -513,7 +516,7 @@ class _OnnxWriter:
             "LabelEncoder",
             whole,
             keys_int64s=values,
-            values_int64s=places,
+            values_int64s=positions,
             default_int64=0,
         )
 
@@ -525,7 +528,9 @@ class _OnnxWriter:
 
     def _group(self, side: Grouping) -> str:
         if self.plan.columns[side.column].kind == "category":
-            return self._place(side.column, side.values, [*side.groups, side.missing])
+            return self._position(
+                side.column, side.values, [*side.groups, side.missing]
+            )
         at = self._interval(side.column, side.edges)
         last = self.constant(len(side.groups), np.int64)
         at = self.node("Where", self._is_missing(side.column), last, at)

@@ -1,8 +1,8 @@
 """A fitted model as a small tree of plain terms, from which every format is written.
 
-Missing rules, unseen values and ties are settled here. All is plain
-Python: numbers, text and tuples; nothing but the standard library is imported. What
-some formats cannot hold is refused here, and a plan can be had as plain data.
+Rules of missing and unseen values, of cells and of ties are settled here. All is plain
+Python: numbers, text and tuples; nothing but the standard library is imported. Models
+that some formats cannot contain are refused here, and a plan can be had as plain data.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Row = tuple[float, ...]
 # Numbers of a model that is written as text.
 _MAX_NUMBERS = 1_000_000
 
-# Whole numbers that doubles tell apart are smaller.
+# From here on doubles are not exact for whole numbers.
 _WHOLE = 2**53
 
 
@@ -30,17 +30,20 @@ class Column:
     """A column of the table that is scored."""
 
     name: str
-    """``x0``, ``x1``, ... where the training table had no names."""
+    """``x0``, ``x1``, ... if the training table had no names."""
 
     kind: Literal["category", "number"]
     cells: Literal["numbers", "text", "booleans", "nothing"]
-    """What the cells held at fit; nothing where all were missing."""
+    """Kind of the cells at fit; nothing if all were missing."""
 
     values: tuple[Any, ...] = ()
-    """Known values of a category, sorted: all str, all bool, or all int and float."""
+    """Values of a category, sorted: all str, all bool, or all int and float."""
 
     date: str = ""
     """The column of dates that this is a part of, or that it has the days of."""
+
+    texts: tuple[tuple[float, str], ...] = ()
+    """Numbers that are categories as well, each with the value that is its text."""
 
     @property
     def source(self) -> str:
@@ -55,7 +58,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Lookup:
-    """What the values of a category add. A value that is not listed adds nothing."""
+    """Contributions of the values of a category; 0 for a value that is not listed."""
 
     column: int
     values: tuple[Any, ...]
@@ -63,12 +66,12 @@ class Lookup:
     """A row for each value."""
 
     missing: Row
-    """What a missing cell adds."""
+    """Contribution of a missing cell."""
 
 
 @dataclass(frozen=True)
 class Bins:
-    """What the intervals of a number add: ``rows[number of edges below x]``.
+    """Contributions of the intervals of a number: ``rows[number of edges below x]``.
 
     Intervals are closed on the right: a number that equals an edge is not above it.
     """
@@ -83,7 +86,7 @@ class Bins:
 
 @dataclass(frozen=True)
 class Density:
-    r"""What a number adds by its distance from the means of the classes.
+    r"""Contributions of a number by its distance from the means of the classes.
 
     ``weight[c] * f_c(x)``, with t = (x - mean[c]) * scale[c] and
 
@@ -131,7 +134,7 @@ class Grouping:
 
 @dataclass(frozen=True)
 class Interaction:
-    """What the groups of two columns add together."""
+    """Contributions of the groups of two columns together."""
 
     attribute: int
     """Position among the attributes of the plan."""
@@ -156,7 +159,7 @@ class Sum:
 
     scale: float
     tie_order: tuple[int, ...]
-    """Positions among its own classes: the first of the best wins a tie."""
+    """Positions among ``classes``: the first of the best wins a tie."""
 
     terms: tuple[Term, ...]
     blocks: tuple[tuple[int, ...], ...] = ()
@@ -164,15 +167,15 @@ class Sum:
     plans in which terms that add nothing are left out."""
 
     centre: tuple[Row, ...] = ()
-    """What each attribute of the plan adds on average over the training rows: readers
-    are shown what differs from it. Empty where that is not known."""
+    """Mean contribution of each attribute of the plan over the training rows: readers
+    are shown differences from it. Empty if it is not known."""
 
     @property
     def is_odds(self) -> bool:
         """Whether one number, the log-odds of the second class, is enough.
 
-        Log-densities have no bounds: of far outliers all that is left are the scores,
-        in which smaller terms are lost, as they are in ``predict_proba``.
+        Log-densities have no bounds: in the scores of far outliers smaller terms are
+        lost, as they are in ``predict_proba``.
         """
         bounded = all(
             term.form in ("linear", "relative")
@@ -253,7 +256,7 @@ class Plan:
             yield from node.terms
 
     def used(self) -> list[int]:
-        """Return the positions of the columns that have a say, in order."""
+        """Return the positions of the columns that are read, in order."""
         return sorted({column for term in self.terms() for column in columns_of(term)})
 
     def texts(self) -> Iterator[str]:
@@ -293,7 +296,7 @@ def _size(term: Term) -> int:
 
 
 def about(plan: Plan) -> str:
-    """Say in a sentence what a file holds, and what wrote it."""
+    """Return a sentence on what a file contains, and what wrote it."""
     often = "once" if plan.n_edits == 1 else f"{plan.n_edits} times"
     edited = f", edited {often} by hand" if plan.n_edits else ""
     return (
@@ -323,14 +326,18 @@ def plan_data(plan: Plan) -> dict[str, Any]:
     return {
         "estimator": plan.estimator,
         "classes": list(plan.classes),
-        "columns": [
-            {"name": column.name, "kind": column.kind, "cells": column.cells}
-            | ({"date": column.date} if column.date else {})
-            for column in plan.columns
-        ],
+        "columns": list(map(_column_data, plan.columns)),
         "attributes": list(plan.attributes),
         "model": node_data(plan.root),
     }
+
+
+def _column_data(column: Column) -> dict[str, Any]:
+    """Return what a program needs to read the cells of a column."""
+    data = {"name": column.name, "kind": column.kind, "cells": column.cells}
+    if column.date:
+        data |= {"date": column.date, "part": column.part}
+    return {**data, "texts": _plain(column.texts)} if column.texts else data
 
 
 def node_data(node: Node) -> dict[str, Any]:
@@ -366,35 +373,35 @@ def _plain(value: Any) -> Any:
     return _fields(value) if isinstance(value, Grouping) else value
 
 
-def refuse_intervals(plan: Plan, where: str) -> None:
-    """Refuse Weka's intervals, for formats that have no error function."""
+def refuse_intervals(plan: Plan, target: str) -> None:
+    """Raise an error for Weka's intervals, for formats without an error function."""
     for term in plan.terms():
         if isinstance(term, Density) and term.form == "interval":
             raise ParameterError(
                 f"Column {plan.columns[term.column].name!r} is scored by Weka's "
                 "intervals (numeric='gaussian-weka'), which need the error function; "
-                f"{where} has none. Use numeric='gaussian'."
+                f"{target} has none. Use numeric='gaussian'."
             )
 
 
-def refuse_large(plan: Plan, where: str) -> None:
-    """Refuse models that are too large to be written as text."""
+def refuse_large(plan: Plan, target: str) -> None:
+    """Raise an error for models that are too large to be written as text."""
     size = plan.n_numbers()
     if size > _MAX_NUMBERS:
         raise ParameterError(
             f"The model has {size:,} numbers, more than the {_MAX_NUMBERS:,} that are "
-            f"written as {where}. Use `save`, or a format for large models: ONNX, "
+            f"written as {target}. Use `save`, or a format for large models: ONNX, "
             "JavaScript or Python."
         )
 
 
-def refuse_large_categories(plan: Plan, where: str) -> None:
-    """Refuse categories that are one number as doubles, where all numbers are that."""
+def refuse_large_categories(plan: Plan, target: str) -> None:
+    """Raise an error for categories that are one number, if all numbers are doubles."""
     for column in plan.columns:
         large = [v for v in column.values if isinstance(v, int) and abs(v) >= _WHOLE]
         if large:
             raise ParameterError(
-                f"Column {column.name!r} has the category {large[0]}: {where} takes "
+                f"Column {column.name!r} has the category {large[0]}: {target} takes "
                 "numbers as doubles, which do not tell whole numbers from 2**53 on "
                 "apart. Turn the column into text."
             )

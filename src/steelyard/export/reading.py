@@ -1,4 +1,4 @@
-"""From a fitted classifier to its plan; what has no plan is refused here.
+"""From a fitted classifier to its plan, or an error if it has none.
 
 Models are read as plain data: of a classifier, or of a file that was checked, for which
 no class is loaded.
@@ -139,6 +139,7 @@ def _columns(schema: TableSchema) -> Iterator[Column]:
                 feature.cells,  # type: ignore[arg-type]
                 feature.values,
                 dates.get(str(feature.name), ""),
+                tuple(feature.text_of.items()),
             )
 
 
@@ -211,11 +212,11 @@ def _blocks(schema: TableSchema) -> tuple[tuple[int, ...], ...]:
     """Return attributes in the order of the kernels: one byte, wider, interactions."""
     blocks: dict[tuple[int, int], list[int]] = {}
     for j, feature in enumerate(schema.features):
-        width = sum(feature.n_codes > most for most in (256, 65536))
+        width = sum(feature.n_codes > limit for limit in (256, 65536))
         if feature.is_coded:
-            place = (2, width) if feature.sides else (1, j) if width else (0, 0)
-            blocks.setdefault(place, []).append(j)
-    return tuple(tuple(of) for _, of in sorted(blocks.items()))
+            key = (2, width) if feature.sides else (1, j) if width else (0, 0)
+            blocks.setdefault(key, []).append(j)
+    return tuple(tuple(block) for _, block in sorted(blocks.items()))
 
 
 # -------------------------------------------------------------------------------- terms
@@ -246,17 +247,17 @@ def _terms(model: Any) -> list[Term]:
 
 def _by_code(feature: FeatureSchema, column: int, rows: list[Row]) -> Lookup | Bins:
     n_plain = feature.n_values - feature.missing_is_value
-    known, missing = tuple(rows[1 : n_plain + 1]), rows[feature.missing_code]
+    of_values, missing = tuple(rows[1 : n_plain + 1]), rows[feature.missing_code]
     if any(rows[0]):
         raise ParameterError(
             "This model cannot be exported: values that it does not know add to its "
             "scores, which no fit gives."
         )
     if feature.kind == "categorical":
-        return Lookup(column, feature.values, known, missing)
+        return Lookup(column, feature.values, of_values, missing)
     # Neighbouring intervals with equal rows are one.
-    kept = [k for k in range(len(feature.edges)) if known[k] != known[k + 1]]
-    merged = tuple(known[k] for k in [*kept, len(feature.edges)])
+    kept = [k for k in range(len(feature.edges)) if of_values[k] != of_values[k + 1]]
+    merged = tuple(of_values[k] for k in [*kept, len(feature.edges)])
     return Bins(column, tuple(feature.edges[k] for k in kept), merged, missing)
 
 
@@ -281,7 +282,7 @@ def _density(gaussian: Any, g: int, feature: FeatureSchema, column: int) -> Dens
 
 
 def _constant(deviation: Sequence[float], form: str) -> Row:
-    """Log-density at the mean, as the engine computes it where it is needed."""
+    """Return log-densities at the means, with the bits of the engine if it has them."""
     if form in ("linear", "interval"):
         return tuple(-0.5 * math.log(2.0 * math.pi) - math.log(d) for d in deviation)
     import numpy as np

@@ -10,7 +10,9 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from steelyard._common.html import fill_template, read_asset, script_json
+from steelyard._common.one_cell import texts_by_number
 from steelyard.export.plan import (
+    Column,
     Grouping,
     Interaction,
     Lookup,
@@ -26,7 +28,7 @@ from steelyard.export.reading import plan_of
 if TYPE_CHECKING:
     from steelyard.classifiers.base.estimator import BaseNB
 
-# Beyond it JavaScript does not tell whole numbers apart.
+# From here on JavaScript is not exact for whole numbers.
 _EXACT = 2**53
 
 _WIDTH = 88
@@ -36,7 +38,6 @@ _asset = partial(read_asset, "steelyard.export")
 # Each needs those before it, and the name of an error.
 _MODULES = (
     "steelyard._common.one_cell",
-    "steelyard.export.straight",
     "steelyard.export.scorer",
 )
 
@@ -96,8 +97,8 @@ def to_javascript(clf: BaseNB) -> str:
     -------
     str
         A script that exports ``score(row)``, ``predict(row)`` and
-        ``contributions(row)`` for rows that are objects; where there are no modules
-        they are in the global ``model``.
+        ``contributions(row)`` for rows that are objects; without modules they are in
+        the global ``model``.
     """
     plan = json_plan(plan_of(clf))
     parts = {
@@ -114,7 +115,7 @@ def scoring_script() -> str:
 
 
 def layout(data: Any, write: Callable[[Any], str], indent: str = "") -> str:
-    """Write plain data on one line where that is short, else with a line for each item.
+    """Write plain data on one line if that is short, else with a line for each item.
 
     Examples
     --------
@@ -138,16 +139,19 @@ def layout(data: Any, write: Callable[[Any], str], indent: str = "") -> str:
 
 
 def json_plan(plan: Plan) -> Plan:
-    """Return a plan in which whole numbers that JavaScript cannot hold are text."""
-    columns = tuple(
-        replace(column, cells="text", values=tuple(map(str, column.values)))
-        if is_large(column.values)
-        else column
-        for column in plan.columns
-    )
+    """Return a plan in which whole numbers are text if they are inexact as doubles."""
     classes = tuple(map(str, plan.classes)) if is_large(plan.classes) else plan.classes
-    root = _with_values(plan.root)
+    columns, root = tuple(map(_json_column, plan.columns)), _json_node(plan.root)
     return replace(plan, columns=columns, classes=classes, root=root)
+
+
+def _json_column(column: Column) -> Column:
+    if is_large(column.values):
+        values = tuple(map(str, column.values))
+        texts = tuple(texts_by_number(values).items())
+        column = replace(column, cells="text", values=values, texts=texts)
+    exact = tuple(pair for pair in column.texts if not is_large(pair[:1]))
+    return replace(column, texts=exact)
 
 
 def json_side(side: Grouping) -> Grouping:
@@ -158,18 +162,18 @@ def json_side(side: Grouping) -> Grouping:
 
 
 def is_large(values: tuple[Any, ...]) -> bool:
-    """Whether some of the values are whole numbers that JavaScript cannot hold."""
+    """Whether some of the values are whole numbers that are inexact as doubles."""
     return any(isinstance(v, int) and abs(v) > _EXACT for v in values)
 
 
-def _with_values(node: Any) -> Any:
+def _json_node(node: Any) -> Any:
     if isinstance(node, Sum):
-        return replace(node, terms=tuple(map(_with_text, node.terms)))
-    parts: tuple[Node, ...] = tuple(map(_with_values, node.parts))
+        return replace(node, terms=tuple(map(_json_term, node.terms)))
+    parts: tuple[Node, ...] = tuple(map(_json_node, node.parts))
     return replace(node, parts=parts)
 
 
-def _with_text(term: Term) -> Term:
+def _json_term(term: Term) -> Term:
     if isinstance(term, Interaction):
         first, second = term.sides
         return replace(term, sides=(json_side(first), json_side(second)))

@@ -226,7 +226,7 @@ const scoring = (() => {
       const parts = dateOf(row[name]);
       if (!parts) throw new Error(`Column ${JSON.stringify(name)} takes dates such as 2024-01-31T14:30, got ${JSON.stringify(row[name])}.`);
       for (const column of plan.columns) {
-        if (column.date === name) found[column.name] = parts[column.name.slice(name.length + 1) || "day"];
+        if (column.date === name) found[column.name] = parts[column.part];
       }
     }
     return found;
@@ -239,7 +239,7 @@ const scoring = (() => {
     for (const [name, cell] of Object.entries(withDates(plan, row))) {
       const j = placeOf(plan.names, name);
       if (j === undefined) throw new Error(`The model has no column ${JSON.stringify(name)}.`);
-      cells[j] = isMissing(cell) ? cell : asFitted(plan, j, cell);
+      cells[j] = isMissing(cell) ? cell : asFitted(plan.columns[j], cell);
       if (!isMissing(cell)) checkCell(name, cells[j], plan.columns[j].cells);
     }
     return cells;
@@ -254,35 +254,15 @@ const scoring = (() => {
     return isExact ? number : undefined;
   }
 
-  // Which category that is text stands for a number, where it is clear which.
-  function textsByNumber(values) {
-    const found = new Map();
-    for (const text of values) {
-      const number = statedNumber(text);
-      if (number !== undefined) found.set(number, [...(found.get(number) || []), text]);
-    }
-    for (const [number, texts] of found) {
-      const plain = texts.includes(String(number)) ? [String(number)] : texts;
-      if (plain.length === 1) found.set(number, plain[0]); else found.delete(number);
-    }
-    return found;
-  }
-
-  // The values of a column of categories, from a term that has them.
-  function valuesOf(plan, j) {
-    const looked = leaves(plan.model).flatMap((leaf) => leaf.terms).flatMap((term) => term.sides || [term]);
-    return (looked.find((part) => part.column === j && part.values && part.values.length) || { values: [] }).values;
-  }
-
   // A number and its text are the same category: a cell as the model was fitted to it.
-  function asFitted(plan, j, cell) {
-    const column = plan.columns[j], isText = typeof cell === "string";
+  function asFitted(column, cell) {
+    const isText = typeof cell === "string";
     if (column.kind !== "category" || column.cells === "nothing" || isText === (column.cells === "text")) return cell;
     if (isText) return statedNumber(cell) ?? cell;
-    if (!["number", "boolean"].includes(typeof cell)) return cell;
-    if (!column.textOf) column.textOf = textsByNumber(valuesOf(plan, j));
+    if (!column.texts || !["number", "boolean"].includes(typeof cell)) return cell;
+    if (!column.textOf) column.textOf = new Map(column.texts.map(([number, text]) => [Number(number), text]));
     // A text that is no category stands for a number never seen.
-    return column.textOf.size ? column.textOf.get(Number(cell)) ?? `\0${cell}` : cell;
+    return column.textOf.get(Number(cell)) ?? `\0${cell}`;
   }
 
   function checkCell(name, cell, wanted) {
