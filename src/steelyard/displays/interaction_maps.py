@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from steelyard._common.arrays import Floats
 from steelyard.displays import drawing as draw
 from steelyard.exceptions import ParameterError
 from steelyard.explain.overall import explain_global
@@ -35,12 +34,6 @@ _SMALL_MAP, _SMALL_HEIGHT = 1.7, 2.0
 
 # How many classes have a map unless they are named.
 _MAX_CLASSES = 12
-
-
-def _colour_limit(amounts: Floats) -> float:
-    """Return the contribution that has the darkest colour."""
-    finite = np.abs(amounts[np.isfinite(amounts)])
-    return max(float(finite.max(initial=0.0)), 1e-6)
 
 
 def _map_inches(table: AttributeTable, n_columns: int) -> tuple[float, float]:
@@ -76,25 +69,38 @@ def draw_maps(
 ) -> None:
     """Draw maps of several interactions for one class, on one scale of colours."""
     n_lines = math.ceil(len(tables) / _MAX_LINE)
-    places = figure.subplots(n_lines, _MAX_LINE, squeeze=False).ravel().tolist()
-    limit = _colour_limit(np.concatenate([t.cells[:, :, c].ravel() for t in tables]))
-    for place, table in zip(places, tables, strict=False):
-        image = draw_map(place, table, c, limit, _SMALL_MAP)
+    axes = figure.subplots(n_lines, _MAX_LINE, squeeze=False).ravel().tolist()
+    image = _draw_all(axes, [(table, c) for table in tables], _SMALL_MAP)
+    for ax, table in zip(axes, tables, strict=False):
         cell = marked(table)
         if cell is not None:
-            place.add_patch(draw.pyplot().Rectangle(cell[::-1], 1, 1, **_RING))
-    for place in places[len(tables) :]:
-        place.set_visible(False)
-    beside = places if n_lines > 1 else places[: len(tables)]
+            ax.add_patch(draw.pyplot().Rectangle(cell[::-1], 1, 1, **_RING))
+    beside = axes if n_lines > 1 else axes[: len(tables)]
     _colour_bar(figure, image, beside, n_lines, _SCALE)
 
 
+def _draw_all(
+    axes: list[Any], maps: list[tuple[AttributeTable, int]], width: float
+) -> Any:
+    """Draw maps, each an interaction for a class, and hide the axes that are left."""
+    amounts = [table.cells[:, :, c].ravel() for table, c in maps]
+    finite = np.abs(np.concatenate(amounts))
+    finite = finite[np.isfinite(finite)]
+    # The contribution that has the darkest colour.
+    limit = max(float(finite.max(initial=0.0)), 1e-6)
+    for ax, (table, c) in zip(axes, maps, strict=False):
+        image = _draw_map(ax, table, c, limit, width)
+    for ax in axes[len(maps) :]:
+        ax.set_visible(False)
+    return image
+
+
 def _colour_bar(
-    figure: Any, image: Any, places: list[Any], n_lines: int, scale: str
+    figure: Any, image: Any, axes: list[Any], n_lines: int, scale: str
 ) -> None:
     """Draw the scale of colours beside the lines of maps."""
     size = {"aspect": 18.0 * n_lines, "shrink": 0.9 if n_lines == 1 else 0.6}
-    bar = figure.colorbar(image, ax=places, **size)
+    bar = figure.colorbar(image, ax=axes, **size)
     bar.set_label(scale, fontsize=8)
     bar.ax.tick_params(labelsize=_TICKS)
 
@@ -108,7 +114,9 @@ def _fits(side: InteractionSide, width: float) -> bool:
     return (_widest(side) + _ROOM / 2.0) * len(side.labels) <= width
 
 
-def draw_map(ax: Any, table: AttributeTable, c: int, limit: float, width: float) -> Any:
+def _draw_map(
+    ax: Any, table: AttributeTable, c: int, limit: float, width: float
+) -> Any:
     """Draw an interaction for one class on axes of about this width."""
     from matplotlib.colors import LinearSegmentedColormap
 
@@ -132,7 +140,7 @@ def draw_map(ax: Any, table: AttributeTable, c: int, limit: float, width: float)
 
 
 def _names(side: InteractionSide) -> list[str]:
-    """Texts of the ticks of a side: cut points, then values."""
+    """Return the texts of the ticks of a side: cut points, then values."""
     return [*short_numbers(side.edges), *_values(side)]
 
 
@@ -143,8 +151,8 @@ def _values(side: InteractionSide) -> list[str]:
 def _name_values(axis: Any, side: InteractionSide) -> None:
     """Put cut points between cells, and names of values beside them."""
     n = side.n_intervals
-    places = [*range(1, n), *(k + 0.5 for k in range(n, len(side.labels)))]
-    axis.set_ticks(places, _names(side), fontsize=_TICKS)
+    positions = [*range(1, n), *(k + 0.5 for k in range(n, len(side.labels)))]
+    axis.set_ticks(positions, _names(side), fontsize=_TICKS)
     axis.set_tick_params(length=2.0 if n else 0.0, pad=2.0)
 
 
@@ -212,7 +220,7 @@ class InteractionHeatmapDisplay(draw.Display):
         clf : BaseNB
             A fitted classifier.
         interaction : str, tuple of two column names or int, default=0
-            The interaction by its name, its columns, or its place by importance.
+            The interaction by its name, its columns, or its rank by importance.
         classes
             As in ``InteractionHeatmapDisplay``.
         """
@@ -223,10 +231,10 @@ class InteractionHeatmapDisplay(draw.Display):
         if not table.sides:
             problem = f"{table.name} is not an interaction. Use ValueCurveDisplay."
             raise ParameterError(problem)
-        most, strength = _MAX_CLASSES if ax is None else 1, table.importance
-        if strength is None:
-            strength = np.abs(table.cells).mean(axis=(0, 1))
-        chosen = draw.shown_classes(table.classes, self.classes, most, strength)
+        limit, importance = _MAX_CLASSES if ax is None else 1, table.importance
+        if importance is None:
+            importance = np.abs(table.cells).mean(axis=(0, 1))
+        chosen = draw.shown_classes(table.classes, self.classes, limit, importance)
         n_columns = min(len(chosen), _MAX_LINE)
         n_lines = math.ceil(len(chosen) / n_columns)
         if ax is None:
@@ -234,40 +242,36 @@ class InteractionHeatmapDisplay(draw.Display):
             size = _figure_inches(table, n_columns, n_lines)
             options: dict[str, Any] = {"sharex": True, "sharey": True, "squeeze": False}
             options.update(figsize=size, layout="constrained")
-            figure, axes = draw.pyplot().subplots(n_lines, n_columns, **options)
-            places = axes.ravel().tolist()
+            figure, grid = draw.pyplot().subplots(n_lines, n_columns, **options)
+            axes = grid.ravel().tolist()
         else:
-            figure, places, chosen = ax.figure, [ax], chosen[:1]
+            figure, axes, chosen = ax.figure, [ax], chosen[:1]
             width = float(ax.get_window_extent().width / figure.dpi)
-        self.ax_, self.figure_ = places[0], figure
-        for place in places[len(chosen) :]:
-            place.set_visible(False)
-        limit = _colour_limit(table.cells[:, :, chosen])
-        for place, c in zip(places, chosen, strict=False):
-            image = draw_map(place, table, c, limit, width)
-            if len(table.classes) > 2:
+        self.ax_, self.figure_ = axes[0], figure
+        image = _draw_all(axes, [(table, c) for c in chosen], width)
+        axes = axes[: len(chosen)]
+        scale = _SCALE
+        if len(table.classes) == 2:
+            first, second = (draw.label(c, 24) for c in table.classes)
+            scale = draw.sides(first, "log-odds", second)
+        else:
+            for place, c in zip(axes, chosen, strict=True):
                 draw.headline(place, draw.label(table.classes[c], 28), 9)
         if ax is None:
-            _name_outer(places[: len(chosen)], n_columns)
-        _colour_bar(figure, image, places[: len(chosen)], n_lines, self._scale())
-
-    def _scale(self) -> str:
-        names = [draw.label(c, 24) for c in self.table.classes]
-        if len(names) == 2:
-            return draw.sides(names[0], "log-odds", names[1])
-        return _SCALE
+            _name_outer(axes, n_columns)
+        _colour_bar(figure, image, axes, n_lines, scale)
 
 
-def _name_outer(places: list[Any], n_columns: int) -> None:
-    """Name axes at the left, and below where no other map is."""
-    n_lines = math.ceil(len(places) / n_columns)
-    for k, place in enumerate(places):
+def _name_outer(axes: list[Any], n_columns: int) -> None:
+    """Name axes at the left, and below if no other map is there."""
+    n_lines = math.ceil(len(axes) / n_columns)
+    for k, ax in enumerate(axes):
         if k % n_columns:
-            place.set_ylabel("")
-        if k + n_columns < len(places):
-            place.set_xlabel("")
+            ax.set_ylabel("")
+        if k + n_columns < len(axes):
+            ax.set_xlabel("")
             continue
-        place.tick_params(labelbottom=True)
+        ax.tick_params(labelbottom=True)
         if k // n_columns < n_lines - 1:
-            # Its names lie where the last line has no map.
-            place.xaxis.set_in_layout(False)
+            # Its names are at a place where the last line has no map.
+            ax.xaxis.set_in_layout(False)
