@@ -147,8 +147,9 @@ def sql_statements(clf: BaseNB, options: SQLOptions) -> list[str]:
     _check(plan, dialect, options)
     quoted = dialect.identifier
     texts = [*options.keep, *options.table, *plan.texts(), *map(str, plan.classes)]
-    alone = options.dbt or bool(options.as_view or options.as_function)
-    to = Statement(dialect, _quoted(dialect, options.table), options.keep, texts, alone)
+    is_single = options.dbt or bool(options.as_view or options.as_function)
+    table = _quoted(dialect, options.table)
+    to = Statement(dialect, table, options.keep, texts, is_single)
     fields = fields_of(plan, dialect, used=True)
     words = _parameter_words([name for name, _ in fields], to.prefix)
     marks = list(map(dialect.parameter_of, words))

@@ -310,24 +310,18 @@ class ScoringQuery(Terms):
             scores = self.scores(root)
             best = self.winner(root, scores)
             if not probabilities:
-                return [(best, "prediction"), *self.score_outputs(root, scores)]
+                labels = classes[1:] if root.is_odds else classes
+                named = [
+                    ("NULL" if z is None else self.scaled(z, root.scale), f"score({c})")
+                    for z, c in zip(scores, labels, strict=True)
+                ]
+                return [(best, "prediction"), *named, *self.contributed]
             proba = self.softmax(root, scores)
         else:
             proba = [self.to.let(p, "p") for p in self.posterior(root)]
-            best = self.first_best(root, proba)
+            best = self.winner(root, proba)
         named = [(p, f"p({c})") for p, c in zip(proba, classes, strict=True)]
         return [(best, "prediction"), *named, *self.contributed]
-
-    def score_outputs(
-        self, root: Sum, scores: Sequence[str | None]
-    ) -> list[tuple[str, str]]:
-        """Return scores in place of probabilities."""
-        classes = self.plan.classes[1:] if root.is_odds else self.plan.classes
-        named = [
-            ("NULL" if z is None else self.scaled(z, root.scale), f"score({c})")
-            for z, c in zip(scores, classes, strict=True)
-        ]
-        return [*named, *self.contributed]
 
     # ----------------------------------------------------------------------- scores
 
@@ -376,53 +370,40 @@ class ScoringQuery(Terms):
             for i, pick in enumerate(picks_of(node)):
                 mean = pick(node.centre[j]) if node.centre else 0.0
                 scale = 1.0 if unit else node.scale
-                what = self.away(named.get((j, i), ""), mean, scale)
+                what = self.number(0.0 - scale * mean)
+                if sum_of_terms := named.get((j, i)):
+                    away = f"({sum_of_terms} - {self.number(mean)})"
+                    what = self.scaled(away if mean else sum_of_terms, scale)
                 # Log-odds of two classes are those of the second.
                 label = self.plan.classes[i + node.is_odds]
-                name = (
-                    f"{unit}({attribute})"
-                    if unit
-                    else f"evidence({attribute}, {label})"
+                name = f"evidence({attribute}, {label})"
+                self.contributed.append(
+                    (what, f"{unit}({attribute})" if unit else name)
                 )
-                self.contributed.append((what, name))
 
-    def away(self, what: str, mean: float, scale: float) -> str:
-        """Write a contribution ('' for 0) relative to the average row."""
-        if not what:
-            return self.number(0.0 - scale * mean)
-        return self.scaled(f"({what} - {self.number(mean)})" if mean else what, scale)
-
-    def winner(self, node: Sum, scores: Sequence[str | None]) -> str:
-        """Write the class of the largest score, a tie in order."""
-        return self.choice(
-            node, scores, list(map(self.to.dialect.value, self.labels(node)))
-        )
-
-    def choice(
-        self, node: Sum, scores: Sequence[str | None], results: Sequence[str]
+    def winner(
+        self,
+        node: Node,
+        numbers: Sequence[str | None],
+        results: Sequence[str] | None = None,
     ) -> str:
-        """Write the result of the class of the largest score."""
-        if node.is_odds:
+        """Write the class, or its result, of the largest score or probability."""
+        if results is None:
+            results = list(map(self.to.dialect.value, self.labels(node)))
+        if isinstance(node, Sum) and node.is_odds:
             test = ">=" if node.tie_order[0] == 1 else ">"
             zero = self.number(0.0)
             yes, no = results[1], results[0]
-            return f"CASE WHEN {scores[0]} {test} {zero} THEN {yes} ELSE {no} END"
-        order = [c for c in node.tie_order if scores[c] is not None]
-        return self.first_of([(str(scores[c]), results[c]) for c in order])
-
-    def first_of(self, candidates: list[tuple[str, str]]) -> str:
-        """Write the result of the first candidate that has the largest number."""
-        *others, (_, last) = candidates
+            return f"CASE WHEN {numbers[0]} {test} {zero} THEN {yes} ELSE {no} END"
+        # The first of the best wins a tie.
+        *others, last = [c for c in node.tie_order if numbers[c] is not None]
         if not others:
-            return last
-        top = self.top([number for number, _ in candidates])
-        tests = " ".join(f"WHEN {number} >= {top} THEN {r}" for number, r in others)
-        return f"CASE {tests} ELSE {last} END"
-
-    def first_best(self, node: Node, posterior: Sequence[str]) -> str:
-        """Write the class of the largest probability, a tie in order."""
-        labels = list(map(self.to.dialect.value, self.labels(node)))
-        return self.first_of([(posterior[c], labels[c]) for c in node.tie_order])
+            return results[last]
+        top = self.top([str(numbers[c]) for c in (*others, last)])
+        tests = " ".join(
+            f"WHEN {numbers[c]} >= {top} THEN {results[c]}" for c in others
+        )
+        return f"CASE {tests} ELSE {results[last]} END"
 
     def top(self, numbers: Sequence[str]) -> str:
         """Name the largest of some numbers."""
@@ -497,7 +478,7 @@ class ScoringQuery(Terms):
             return [f"{one} - {second}", second]
         positions = list(map(str, range(len(node.classes))))
         chosen = [
-            self.to.let(self.choice(part, self.scores(part), positions), "chosen")
+            self.to.let(self.winner(part, self.scores(part), positions), "chosen")
             for part in node.parts
         ]
         zero = self.number(0.0)

@@ -36,10 +36,10 @@ class Statement:
         source: str,
         keep: Sequence[str],
         texts: Iterable[str],
-        alone: bool = False,
+        is_single: bool = False,
     ) -> None:
         self.dialect, self.source, self.keep = dialect, source, list(keep)
-        self.prefix = _unlike("sy_", texts)
+        self.prefix = _absent_prefix("sy_", texts)
         self._pattern = re.compile(rf"\b{self.prefix}\d+\w*")
         self._level: dict[str, int] = {}
         self._stages: list[dict[str, str]] = []
@@ -48,11 +48,11 @@ class Statement:
         self._n_joined: dict[int, list[int]] = {}
         self._floor = 0
         self._before: list[str] = []
-        self._alone = alone or not dialect.temporary
-        """Whether there is one statement, whatever its length."""
+        self._is_single = is_single or not dialect.temporary
+        """Whether there is one statement, however long."""
 
         self.table = f"{self.prefix}t"
-        """Alias of the table: SQLite takes an unknown name without it for text."""
+        """Alias of the table: without it SQLite reads an unknown name as text."""
 
     def let(self, expression: str, about: str = "") -> str:
         """Name an expression; an equal one has the same name."""
@@ -85,7 +85,7 @@ class Statement:
         level = max(self._level[key], self._floor)
         alias = self._new_name(level, about)
         self._n_joined.setdefault(level, []).append(n_numbers)
-        if len(rows) > self.dialect.most_inline and not self._alone:
+        if len(rows) > self.dialect.most_inline and not self._is_single:
             table = f"{self._create(alias, fields, kinds, rows)} {alias}"
         else:
             table = self._inline(alias, fields, kinds, rows)
@@ -151,8 +151,8 @@ class Statement:
         self._before.append(f"DROP TABLE IF EXISTS {table};")
         self._before.append(f"CREATE TEMPORARY TABLE {create};")
         for at in range(0, len(rows), _ROWS_PER_INSERT):
-            some = rows[at : at + _ROWS_PER_INSERT]
-            lines = ",\n".join(f"({', '.join(row)})" for row in some)
+            chunk = rows[at : at + _ROWS_PER_INSERT]
+            lines = ",\n".join(f"({', '.join(row)})" for row in chunk)
             self._before.append(f"INSERT INTO {table} VALUES\n{lines};")
         return table
 
@@ -183,15 +183,13 @@ class Statement:
         Outputs are expressions and names. The last statement has no semicolon.
         """
         quoted = self.dialect.identifier
-        later = [quoted(name) for name in self.keep]
-        kept = [f"{self.table}.{name} AS {name}" for name in later]
+        keep = [quoted(name) for name in self.keep]
+        kept = [f"{self.table}.{name} AS {name}" for name in keep]
         wanted = {name for what, _ in outputs for name in self._pattern.findall(what)}
         source, stages = f"{self.source} {self.table}", []
         for level, carried in enumerate(self._carried(wanted)):
             expressions = self._stages[level]
-            used = {
-                a for what in expressions.values() for a in self._pattern.findall(what)
-            }
+            used = set(self._pattern.findall(" ".join(expressions.values())))
             joins = [
                 f"LEFT JOIN {table} ON {on}"
                 for alias, (table, on) in self._joins.items()
@@ -202,21 +200,20 @@ class Statement:
             name = f"{self.prefix}stage{level + 1}"
             body = _body(lines, [source, *joins])
             stages.append(f"{name} AS (\n{body}{self.dialect.fence}\n)")
-            source, kept = name, later
+            source, kept = name, keep
         head = f"WITH {', '.join(stages)}\n" if stages else ""
         last = [*kept, *(f"{what} AS {quoted(name)}" for what, name in outputs)]
         text = f"{head}{_body(last, [source], '')}"
         return [*self._before, wrapped(text, self.dialect.quoted)]
 
     def _carried(self, wanted: set[str]) -> list[list[str]]:
-        """Return the names of earlier stages that each stage passes on."""
-        places = {name: k for k, name in enumerate(self._level)}
+        """Return, for each stage, the names of earlier ones that it passes on."""
+        order = {name: k for k, name in enumerate(self._level)}
         carried: list[list[str]] = []
         for level in reversed(range(len(self._stages))):
             expressions = self._stages[level]
-            past = [n for n in wanted if n not in expressions and n not in self._joins]
-            carried.append(sorted(past, key=places.__getitem__))
-            wanted = set(past)
+            wanted = wanted - expressions.keys() - self._joins.keys()
+            carried.append(sorted(wanted, key=order.__getitem__))
             for expression in expressions.values():
                 wanted |= self._needs(expression)
         return carried[::-1]
@@ -268,7 +265,7 @@ def wrapped(text: str, quoted: str) -> str:
     return "\n".join([*lines, line])
 
 
-def _unlike(prefix: str, texts: Iterable[str]) -> str:
+def _absent_prefix(prefix: str, texts: Iterable[str]) -> str:
     """Return a prefix that no text contains."""
     joined = "\n".join(texts).lower()
     while prefix in joined:
