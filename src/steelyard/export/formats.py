@@ -7,7 +7,6 @@ A new format is a module with a function that writes the plan of a classifier, a
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -98,7 +97,8 @@ def format_of(path: str | PathLike[str], format: str | None = None) -> str:
 
 def content_of(clf: BaseNB, kind: str, **options: Any) -> bytes:
     """Return the bytes of a file of some format."""
-    writer = writer_of(kind)
+    module, _, function = FORMATS[kind].writer.partition(".")
+    writer = getattr(import_module(f"steelyard.export.{module}"), function)
     allowed = list(inspect.signature(writer).parameters)[1:]
     for name in options:
         if name not in allowed:
@@ -111,12 +111,3 @@ def content_of(clf: BaseNB, kind: str, **options: Any) -> bytes:
     if isinstance(made, str):
         return made.encode("utf-8")
     return made if isinstance(made, bytes) else made.SerializeToString()
-
-
-def writer_of(kind: str) -> Callable[..., Any]:
-    """Return the function that writes a format."""
-    module, _, function = FORMATS[kind].writer.partition(".")
-    writer: Callable[..., Any] = getattr(
-        import_module(f"steelyard.export.{module}"), function
-    )
-    return writer

@@ -338,8 +338,7 @@ class _OnnxWriter:
         """Return contributions of attributes to scores, of shape (n, attributes, K)."""
         by_attribute: dict[int, list[str]] = {}
         for term in root.terms:
-            attribute = term.attribute if isinstance(term, Interaction) else term.column
-            by_attribute.setdefault(attribute, []).append(self._term(term))
+            by_attribute.setdefault(term.attribute, []).append(self._term(term))
         nothing = self.node("Mul", self._scores(root), self.constant(0.0))
         parts = []
         for j in range(len(self.plan.attributes)):

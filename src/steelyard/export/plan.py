@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -56,8 +56,24 @@ class Column:
         return (self.name[len(self.date) + 1 :] or "day") if self.date else ""
 
 
+class _OfColumn:
+    """A term that reads one column."""
+
+    column: int
+
+    @property
+    def attribute(self) -> int:
+        """Position among the attributes of the plan."""
+        return self.column
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The columns that are read."""
+        return (self.column,)
+
+
 @dataclass(frozen=True)
-class Lookup:
+class Lookup(_OfColumn):
     """Contributions of the values of a category; 0 for a value that is not listed."""
 
     column: int
@@ -70,7 +86,7 @@ class Lookup:
 
 
 @dataclass(frozen=True)
-class Bins:
+class Bins(_OfColumn):
     """Contributions of the intervals of a number: ``rows[number of edges below x]``.
 
     Intervals are closed on the right: a number that equals an edge is not above it.
@@ -85,7 +101,7 @@ class Bins:
 
 
 @dataclass(frozen=True)
-class Density:
+class Density(_OfColumn):
     r"""Contributions of a number by its distance from the means of the classes.
 
     ``weight[c] * f_c(x)``, with t = (x - mean[c]) * scale[c] and
@@ -142,6 +158,11 @@ class Interaction:
     sides: tuple[Grouping, Grouping]
     rows: tuple[tuple[Row, ...], ...]
     """A row for each group of the first side and each of the second."""
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The columns that are read."""
+        return tuple(side.column for side in self.sides)
 
 
 Term = Lookup | Bins | Density | Interaction
@@ -257,7 +278,7 @@ class Plan:
 
     def used(self) -> list[int]:
         """Return the positions of the columns that are read, in order."""
-        return sorted({column for term in self.terms() for column in columns_of(term)})
+        return sorted({column for term in self.terms() for column in term.columns})
 
     def texts(self) -> Iterator[str]:
         """Yield names of columns, and values and classes that are text."""
@@ -271,13 +292,6 @@ class Plan:
         return sum(map(_size, self.terms()))
 
 
-def columns_of(term: Term) -> tuple[int, ...]:
-    """Return the columns that a term reads: one, or the two of an interaction."""
-    if isinstance(term, Interaction):
-        return tuple(side.column for side in term.sides)
-    return (term.column,)
-
-
 def sums_of(node: Node) -> Iterator[Sum]:
     """Yield all sums of a tree, from left to right."""
     if isinstance(node, Sum):
@@ -285,6 +299,21 @@ def sums_of(node: Node) -> Iterator[Sum]:
     else:
         for part in node.parts:
             yield from sums_of(part)
+
+
+def merged_bins(
+    edges: Sequence[float], results: Sequence[Any]
+) -> tuple[tuple[float, ...], tuple[Any, ...]]:
+    """Return edges and results of intervals, neighbours of equal results as one.
+
+    Examples
+    --------
+    >>> merged_bins((1.0, 2.0), ("low", "low", "high"))
+    ((2.0,), ('low', 'high'))
+    """
+    kept = [k for k in range(len(edges)) if results[k] != results[k + 1]]
+    merged = tuple(results[k] for k in (*kept, len(edges)))
+    return tuple(edges[k] for k in kept), merged
 
 
 def _size(term: Term) -> int:

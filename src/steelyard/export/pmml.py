@@ -24,7 +24,6 @@ from steelyard.export.plan import (
     Term,
     Vote,
     about,
-    columns_of,
     library_version,
     refuse_intervals,
     refuse_large,
@@ -235,7 +234,7 @@ class _PmmlWriter:
 
     def _names(self, sums: Iterable[Sum]) -> list[str]:
         """Return the columns that sums read, in order."""
-        used = {c for node in sums for term in node.terms for c in columns_of(term)}
+        used = {c for node in sums for term in node.terms for c in term.columns}
         return [self.plan.columns[c].name for c in sorted(used)]
 
     def _regression(

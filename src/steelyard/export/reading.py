@@ -28,6 +28,7 @@ from steelyard.export.plan import (
     Sum,
     Term,
     Vote,
+    merged_bins,
     plan_data,
 )
 from steelyard.export.scorer import Scorer
@@ -255,10 +256,7 @@ def _by_code(feature: FeatureSchema, column: int, rows: list[Row]) -> Lookup | B
         )
     if feature.kind == "categorical":
         return Lookup(column, feature.values, of_values, missing)
-    # Neighbouring intervals with equal rows are one.
-    kept = [k for k in range(len(feature.edges)) if of_values[k] != of_values[k + 1]]
-    merged = tuple(of_values[k] for k in [*kept, len(feature.edges)])
-    return Bins(column, tuple(feature.edges[k] for k in kept), merged, missing)
+    return Bins(column, *merged_bins(feature.edges, of_values), missing)
 
 
 def _density(gaussian: Any, g: int, feature: FeatureSchema, column: int) -> Density:
@@ -307,10 +305,8 @@ def side_of(schema: TableSchema, side: Side) -> Grouping:
     groups = side.groups[1 : feature.n_values - feature.missing_is_value + 1]
     if feature.kind == "categorical":
         return Grouping(column, feature.values, (), groups, missing, side.n_groups)
-    kept = [k for k in range(len(feature.edges)) if groups[k] != groups[k + 1]]
-    edges = tuple(feature.edges[k] for k in kept)
-    merged = tuple(groups[k] for k in [*kept, len(feature.edges)])
-    return Grouping(column, (), edges, merged, missing, side.n_groups)
+    edges, groups = merged_bins(feature.edges, groups)
+    return Grouping(column, (), edges, groups, missing, side.n_groups)
 
 
 def _listed(values: Any) -> list[Any]:

@@ -21,6 +21,7 @@ from steelyard.export.plan import (
     Row,
     Sum,
     Vote,
+    merged_bins,
 )
 from steelyard.export.sql_statement import Statement
 
@@ -69,10 +70,7 @@ class Terms:
                 added = self._density(term, node)
             else:
                 added = self._interaction(term)
-            yield (
-                term.attribute if isinstance(term, Interaction) else term.column,
-                added,
-            )
+            yield term.attribute, added
 
     def cell(self, column: int) -> str:
         """Name the expression that reads a cell."""
@@ -170,10 +168,7 @@ class Terms:
         self, cell: str, edges: Sequence[float], results: Sequence[str], null: str = ""
     ) -> str:
         """Write a CASE of intervals; a long one is halved."""
-        kept = [k for k in range(len(edges)) if results[k] != results[k + 1]]
-        results = [*(results[k] for k in kept), results[-1]]
-        edges = [edges[k] for k in kept]
-        return f"CASE {null}{self._tree(cell, edges, results)} END"
+        return f"CASE {null}{self._tree(cell, *merged_bins(edges, results))} END"
 
     def _tree(self, cell: str, edges: Sequence[float], results: Sequence[str]) -> str:
         number = self.number
