@@ -2,7 +2,7 @@
 // What predict_proba computes, from a plan as plain data. Cells of a row are in the order
 // of the columns: text, numbers or booleans; null, undefined and NaN are missing.
 const scoring = (() => {
-  const FARTHEST = 1e100;
+  const MAX_DISTANCE = 1e100;
   const FLOOR = 1e-75;
 
   // Complementary error function, to about 1e-14: a series of positive terms for small
@@ -36,13 +36,13 @@ const scoring = (() => {
   // Booleans and numbers are looked up alike: true is 1.
   const keyOf = (value) => (typeof value === "boolean" ? Number(value) : value);
 
-  // Positions of values, found once for each list of them.
-  const places = new WeakMap();
-  function placeOf(values, cell) {
-    if (!places.has(values)) {
-      places.set(values, new Map(values.map((value, k) => [keyOf(value), k])));
+  // The position of a cell among values; the map of each list of values is made once.
+  const maps = new WeakMap();
+  function positionOf(values, cell) {
+    if (!maps.has(values)) {
+      maps.set(values, new Map(values.map((value, k) => [keyOf(value), k])));
     }
-    return places.get(values).get(keyOf(cell));
+    return maps.get(values).get(keyOf(cell));
   }
 
   // The number of edges below a number: intervals are closed on the right.
@@ -59,8 +59,8 @@ const scoring = (() => {
   function groupOf(side, cell) {
     if (isMissing(cell)) return side.missing;
     if (side.values.length) {
-      const at = placeOf(side.values, cell);
-      return at === undefined ? 0 : side.groups[at];
+      const k = positionOf(side.values, cell);
+      return k === undefined ? 0 : side.groups[k];
     }
     return typeof cell === "string" ? 0 : side.groups[intervalOf(side.edges, Number(cell))] || 0;
   }
@@ -74,20 +74,20 @@ const scoring = (() => {
   function densities(term, x) {
     const { form, mean, scale, constant, weight, depth, limit, step } = term;
     const at = form === "interval" ? roundEven(x / step) * step : x;
-    let told = mean.map((m, c) => {
+    let logs = mean.map((m, c) => {
       if (form === "linear") return Math.min(Math.max((at - m) * scale[c], -limit), limit);
       if (form === "interval") return logInterval(Math.abs(at - m), scale[c], step);
-      const t = Math.min(Math.abs(at - m) * scale[c], FARTHEST);
+      const t = Math.min(Math.abs(at - m) * scale[c], MAX_DISTANCE);
       return constant[c] - 0.5 * t * t;
     });
     if (form === "relative") {
-      const top = Math.max(...told);
-      told = told.map((log) => Math.max(log - top, -depth));
+      const top = Math.max(...logs);
+      logs = logs.map((log) => Math.max(log - top, -depth));
     }
-    return told.map((log, c) => weight[c] * log);
+    return logs.map((log, c) => weight[c] * log);
   }
 
-  // What one term adds to each class, null for nothing.
+  // The contributions of a term to the classes, null if they are 0.
   function amounts(term, cells) {
     if (term.kind === "interaction") {
       const [a, b] = term.sides.map((side) => groupOf(side, cells[side.column]));
@@ -100,23 +100,23 @@ const scoring = (() => {
     }
     if (isMissing(cell)) return term.missing;
     if (term.kind === "lookup") {
-      const at = placeOf(term.values, cell);
-      return at === undefined ? null : term.rows[at];
+      const k = positionOf(term.values, cell);
+      return k === undefined ? null : term.rows[k];
     }
     return typeof cell === "string" ? null : term.rows[intervalOf(term.edges, Number(cell))];
   }
 
   const attributeOf = (term) => (term.kind === "interaction" ? term.attribute : term.column);
 
-  // What an attribute adds to each class on average over the training rows.
+  // Mean contributions of an attribute over the training rows.
   const meanOf = (leaf, j) => leaf.centre[j] || new Array(leaf.base.length).fill(0);
 
-  // What every attribute, column or interaction, adds to each class of one sum, from there on.
+  // Contributions of each attribute, column or interaction, to the classes of a sum, less their means.
   function contributions(leaf, cells, nAttributes) {
     const rows = Array.from({ length: nAttributes }, (_, j) => meanOf(leaf, j).map((mean) => 0 - mean));
     for (const term of leaf.terms) {
-      const own = rows[attributeOf(term)];
-      (amounts(term, cells) || []).forEach((amount, c) => { own[c] += amount; });
+      const row = rows[attributeOf(term)];
+      (amounts(term, cells) || []).forEach((amount, c) => { row[c] += amount; });
     }
     return rows;
   }
@@ -161,7 +161,7 @@ const scoring = (() => {
     return softmax(scores);
   }
 
-  // Posterior probabilities of a model's own classes; scores of its sums may be known.
+  // Posterior probabilities of the classes of a node, by a function of the scores of its sums.
   function posterior(node, cells, scores = scoresOf) {
     if (node.kind === "sum") return softmax(scores(node, cells).map((s) => s * node.scale));
     if (node.kind === "vote") return voted(node, cells);
@@ -173,13 +173,13 @@ const scoring = (() => {
     return node.kind === "mixture" ? out : out.map((p) => p / node.parts.length);
   }
 
-  // The most probable class, and what every attribute adds to its log-odds against the next; in
-  // a model that is not one sum, what is lost with the cell.
+  // The most probable class, and contributions to its log-odds against the next; in a model
+  // that is not one sum, what is lost with the cell.
   function reasons(model, cells, nAttributes) {
     const p = posterior(model, cells), [first, second] = p.map((_, c) => c).sort((a, b) => p[b] - p[a]);
     if (model.kind === "sum") {
-      const told = contributions(model, cells, nAttributes);
-      return { first, amounts: told.map((row) => model.scale * (row[first] - row[second])) };
+      const rows = contributions(model, cells, nAttributes);
+      return { first, amounts: rows.map((row) => model.scale * (row[first] - row[second])) };
     }
     // A vote may be unanimous; the smallest probability stands for none. Text with \0 was never seen.
     const log = (x) => Math.log(Math.max(x, 2.2250738585072014e-308)), odds = (q) => log(q[first]) - log(q[second]);
@@ -191,45 +191,45 @@ const scoring = (() => {
   // cell of one column: only its own terms are added up again.
   function along(model, cells, j) {
     const reads = (term) => (term.kind === "interaction" ? term.sides.some((side) => side.column === j) : term.column === j);
-    const own = new Map(leaves(model).map((leaf) => {
+    const byLeaf = new Map(leaves(model).map((leaf) => {
       const rest = leaf.terms.filter((term) => !reads(term));
       return [leaf, { terms: leaf.terms.filter(reads), scores: added(baseOf(leaf), rest, cells) }];
     }));
     const now = [...cells];
-    const scores = (leaf) => added([...own.get(leaf).scores], own.get(leaf).terms, now);
+    const scores = (leaf) => added([...byLeaf.get(leaf).scores], byLeaf.get(leaf).terms, now);
     const at = (cell, read) => { now[j] = cell; return read(); };
     const logs = () => (model.kind === "sum" ? scores(model).map((s) => s * model.scale) : posterior(model, now, scores).map(Math.log));
     return { logs: (cell) => at(cell, logs), posterior: (cell) => at(cell, () => posterior(model, now, scores)) };
   }
 
-  // Every sum in a tree of models, from left to right.
+  // All sums in a tree of models, from left to right.
   const leaves = (node) => (node.kind === "sum" ? [node] : node.parts.flatMap(leaves));
 
   // Days since 1970 of ISO text and its parts, by the clock in whatever zone; null for other text.
   function dateOf(text) {
-    const said = /^ *(\d{4})-(\d\d)-(\d\d)(?:[T ]([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.(\d{1,6})\d*)?)?)?(?:Z|[-+][01]\d(?::?[0-5]\d)?)? *$/.exec(text);
-    const [year, month, day, hour, minute, second] = (said || []).slice(1, 7).map((digits) => Number(digits || 0));
+    const match = /^ *(\d{4})-(\d\d)-(\d\d)(?:[T ]([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.(\d{1,6})\d*)?)?)?(?:Z|[-+][01]\d(?::?[0-5]\d)?)? *$/.exec(text);
+    const [year, month, day, hour, minute, second] = (match || []).slice(1, 7).map((digits) => Number(digits || 0));
     // The constructor takes the years 0 to 99 for those of 1900.
     const at = new Date(0);
     at.setUTCFullYear(year, month - 1, day);
-    if (!said || !year || at.getUTCMonth() !== month - 1 || at.getUTCDate() !== day) return null;
+    if (!match || !year || at.getUTCMonth() !== month - 1 || at.getUTCDate() !== day) return null;
     at.setUTCHours(hour, minute, second);
-    const micros = Number(BigInt(at.getTime()) * 1000n + BigInt((said[7] || "").padEnd(6, "0")));
+    const micros = Number(BigInt(at.getTime()) * 1000n + BigInt((match[7] || "").padEnd(6, "0")));
     return { day: micros / 86400000000, year, month, weekday: ((at.getUTCDay() + 6) % 7) + 1, hour };
   }
 
   // A row with the days and parts of dates that are text.
   function withDates(plan, row) {
-    const found = { ...row };
+    const whole = { ...row };
     for (const name of new Set(plan.columns.map((column) => column.date))) {
       if (!name || typeof row[name] !== "string") continue;
       const parts = dateOf(row[name]);
       if (!parts) throw new Error(`Column ${JSON.stringify(name)} takes dates such as 2024-01-31T14:30, got ${JSON.stringify(row[name])}.`);
       for (const column of plan.columns) {
-        if (column.date === name) found[column.name] = parts[column.part];
+        if (column.date === name) whole[column.name] = parts[column.part];
       }
     }
-    return found;
+    return whole;
   }
 
   // Cells of a row that is an object, in the order of the columns.
@@ -237,7 +237,7 @@ const scoring = (() => {
     if (!plan.names) plan.names = plan.columns.map((column) => column.name);
     const cells = new Array(plan.columns.length).fill(null);
     for (const [name, cell] of Object.entries(withDates(plan, row))) {
-      const j = placeOf(plan.names, name);
+      const j = positionOf(plan.names, name);
       if (j === undefined) throw new Error(`The model has no column ${JSON.stringify(name)}.`);
       cells[j] = isMissing(cell) ? cell : asFitted(plan.columns[j], cell);
       if (!isMissing(cell)) checkCell(name, cells[j], plan.columns[j].cells);
@@ -265,10 +265,10 @@ const scoring = (() => {
     return column.textOf.get(Number(cell)) ?? `\0${cell}`;
   }
 
-  function checkCell(name, cell, wanted) {
+  function checkCell(name, cell, kind) {
     const isText = typeof cell === "string", isNumber = ["number", "boolean"].includes(typeof cell);
-    const fits = wanted === "nothing" ? isText || isNumber : wanted === "text" ? isText : isNumber;
-    if (!fits) throw new Error(`Column ${JSON.stringify(name)} takes ${wanted}, got a ${typeof cell}.`);
+    const fits = kind === "nothing" ? isText || isNumber : kind === "text" ? isText : isNumber;
+    if (!fits) throw new Error(`Column ${JSON.stringify(name)} takes ${kind}, got a ${typeof cell}.`);
     if (isNumber && !Number.isFinite(Number(cell))) {
       throw new Error(`Column ${JSON.stringify(name)} takes finite numbers, got ${cell}.`);
     }
