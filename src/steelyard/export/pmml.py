@@ -164,8 +164,7 @@ class _PmmlWriter:
         self, node: Node, output: Element | None, method: str
     ) -> tuple[Element, Element]:
         """Return a model that is made of others, and the element for these."""
-        model = Element("MiningModel", functionName="classification")
-        self._schema(model, self._names(sums_of(node)), output)
+        model = self._model("MiningModel", self._names(sums_of(node)), output)
         return model, _child(model, "Segmentation", multipleModelMethod=method)
 
     def _segment(self, segments: Element, **attributes: str) -> Element:
@@ -240,14 +239,13 @@ class _PmmlWriter:
     def _regression(
         self, names: Sequence[str], output: Element | None, method: str
     ) -> Element:
-        function = {"functionName": "classification", "normalizationMethod": method}
-        model = Element("RegressionModel", function)
-        self._schema(model, names, output)
-        return model
+        return self._model("RegressionModel", names, output, normalizationMethod=method)
 
-    def _schema(
-        self, model: Element, names: Sequence[str], output: Element | None
-    ) -> None:
+    def _model(
+        self, tag: str, names: Sequence[str], output: Element | None, **attributes: str
+    ) -> Element:
+        """Return an empty model that reads the fields of some names."""
+        model = _element(tag, functionName="classification", **attributes)
         schema = _child(model, "MiningSchema")
         _child(schema, "MiningField", name=self.target, usageType="target")
         for name in names:
@@ -255,6 +253,7 @@ class _PmmlWriter:
             _child(schema, "MiningField", name=name, invalidValueTreatment="asIs")
         if output is not None:
             model.append(output)
+        return model
 
     def _table(self, model: Element, c: int, intercept: float) -> Element:
         label = _text(self.plan.classes[c])
