@@ -261,17 +261,22 @@ class _OnnxWriter:
 
     def _write(self) -> Any:
         """Add all nodes, and return the type of labels."""
-        proba, winner, order = self._root(self.plan.root)
-        classes = [self.plan.classes[c] for c in order]
+        root = self.plan.root
+        if isinstance(root, Sum):
+            scores = self._scores(root)
+            proba = self._softmax(root, scores)
+        else:
+            scores = proba = self._posterior(root)
+        winner = self._best(root, scores)
+        classes = [self.plan.classes[c] for c in root.tie_order]
         text = isinstance(classes[0], str)
         dtype = np.asarray(classes).dtype
         labels = self.constant(classes, object if text else dtype)
         self.graph.add("Gather", [labels, winner], self.names[0])
         self.graph.add("Identity", [proba], self.names[1])
         if len(self.names) > 2:
-            assert isinstance(self.plan.root, Sum)
-            contributions = self._contributions(self.plan.root)
-            self.graph.add("Identity", [contributions], self.names[2])
+            assert isinstance(root, Sum)
+            self.graph.add("Identity", [self._contributions(root)], self.names[2])
         onnx = self.graph.onnx
         if text:
             return onnx.TensorProto.STRING
@@ -282,17 +287,11 @@ class _OnnxWriter:
         helper, real = self.graph.onnx.helper, self.graph.onnx.TensorProto.DOUBLE
         kinds, k = [self._write(), real, real], len(self.plan.classes)
         shapes = [["n"], ["n", k], ["n", len(self.plan.attributes), k]]
-        outputs = [
-            helper.make_tensor_value_info(*of)
-            for of in zip(self.names, kinds, shapes, strict=False)
-        ]
-        graph = helper.make_graph(
-            self.graph.nodes,
-            "steelyard",
-            self._inputs(),
-            outputs,
-            self.graph.constants,
-        )
+        info = helper.make_tensor_value_info
+        outputs = list(map(info, self.names, kinds, shapes))
+        inputs, nodes = self._inputs(), self.graph.nodes
+        constants = self.graph.constants
+        graph = helper.make_graph(nodes, "steelyard", inputs, outputs, constants)
         model = helper.make_model(
             graph,
             opset_imports=[helper.make_opsetid(*opset) for opset in _OPSETS],
@@ -307,16 +306,14 @@ class _OnnxWriter:
     def _inputs(self) -> list[Any]:
         """Return the inputs of the model."""
         columns, onnx = self.plan.columns, self.graph.onnx
-        shown = {columns[j].name: (columns[j], 1) for j in input_columns(self.plan)}
+        used = [(columns[j].name, columns[j], 1) for j in input_columns(self.plan)]
         if self.is_matrix:
-            shown = {"X": (columns[0], len(columns))}
+            used = [("X", columns[0], len(columns))]
+        text, real = onnx.TensorProto.STRING, onnx.TensorProto.DOUBLE
+        info = onnx.helper.make_tensor_value_info
         return [
-            onnx.helper.make_tensor_value_info(
-                name,
-                getattr(onnx.TensorProto, "STRING" if c.cells == "text" else "DOUBLE"),
-                ["n", width],
-            )
-            for name, (c, width) in shown.items()
+            info(name, text if column.cells == "text" else real, ["n", width])
+            for name, column, width in used
         ]
 
     def _metadata(self) -> dict[str, str]:
@@ -342,27 +339,15 @@ class _OnnxWriter:
         nothing = self.node("Mul", self._scores(root), self.constant(0.0))
         parts = []
         for j in range(len(self.plan.attributes)):
-            contribution = self._added(by_attribute.get(j, [nothing]))
+            part = self._added(by_attribute.get(j, [nothing]))
             if root.centre:
-                contribution = self.node(
-                    "Sub", contribution, self.constant([root.centre[j]])
-                )
-            parts.append(
-                self.node("Unsqueeze", contribution, self.constant([1], np.int64))
-            )
+                part = self.node("Sub", part, self.constant([root.centre[j]]))
+            parts.append(self.node("Unsqueeze", part, self.constant([1], np.int64)))
         stacked = self.node("Concat", *parts, axis=1)
         scale = 1.0 if self.plan.unit else root.scale
         return self.node("Mul", stacked, self.constant(scale))
 
     # --------------------------------------------------------------------------- models
-
-    def _root(self, root: Node) -> tuple[str, str, tuple[int, ...]]:
-        """Return probabilities, and the position of the best class in tie order."""
-        if isinstance(root, Sum):
-            scores = self._scores(root)
-            return self._softmax(root, scores), self._best(root, scores), root.tie_order
-        proba = self._posterior(root)
-        return proba, self._best(root, proba), root.tie_order
 
     def _best(self, node: Node, scores: str) -> str:
         """Return the first position of the largest score in the order of ties."""
@@ -376,10 +361,8 @@ class _OnnxWriter:
             return self._softmax(node, self._scores(node))
         if isinstance(node, Mixture):
             parts = [self._posterior(part) for part in node.parts]
-            shares = map(self.constant, node.shares)
-            return self._added(
-                [self.node("Mul", *of) for of in zip(shares, parts, strict=True)]
-            )
+            weighted = zip(map(self.constant, node.shares), parts, strict=True)
+            return self._added([self.node("Mul", *both) for both in weighted])
         if isinstance(node, Pairs):
             return self._pairs(node)
         return self._elkan(node) if node.form == "elkan" else self._votes(node)
@@ -479,12 +462,9 @@ class _OnnxWriter:
                 **codes,
                 **{gap: codes.get(gap, positions[-1]) for gap in _NO_TEXT},
             }
+            table = {"keys_strings": list(codes), "values_int64s": [*codes.values()]}
             return self.node(
-                "LabelEncoder",
-                self._input(column),
-                keys_strings=list(codes),
-                values_int64s=list(codes.values()),
-                default_int64=0,
+                "LabelEncoder", self._input(column), **table, default_int64=0
             )
         is_whole = all(float(value).is_integer() for value in values)
         if len(values) > _MAX_COMPARED and is_whole:
@@ -511,13 +491,8 @@ class _OnnxWriter:
         is_near = self.node("Less", self.node("Abs", x), limit)
         key = self.node("Where", self.node("And", is_whole, is_near), x, limit)
         whole = self.node("Cast", key, to=self.graph.onnx.TensorProto.INT64)
-        return self.node(
-            "LabelEncoder",
-            whole,
-            keys_int64s=values,
-            values_int64s=positions,
-            default_int64=0,
-        )
+        table = {"keys_int64s": values, "values_int64s": positions, "default_int64": 0}
+        return self.node("LabelEncoder", whole, **table)
 
     def _interval(self, column: int, edges: tuple[float, ...]) -> str:
         """Return the number of cut points below each number, 0 for a missing one."""
@@ -537,10 +512,8 @@ class _OnnxWriter:
         return self.node("Gather", groups, at)
 
     def _density(self, term: Density) -> str:
-        x, is_missing = (
-            self._input(term.column, True),
-            self._is_missing(term.column, True),
-        )
+        x = self._input(term.column, True)
+        is_missing = self._is_missing(term.column, True)
         if term.fill is not None:
             x = self.node("Where", is_missing, self.constant(term.fill), x)
         x = self.node("Sub", x, self.constant(term.mean))
