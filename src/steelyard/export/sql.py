@@ -145,56 +145,52 @@ def sql_statements(clf: BaseNB, options: SQLOptions) -> list[str]:
     """Return the statements of ``to_sql`` one by one; the last one is the query."""
     plan, dialect = plan_of(clf), dialect_of(options.dialect)
     _check(plan, dialect, options)
-    quoted = dialect.identifier
     texts = [*options.keep, *options.table, *plan.texts(), *map(str, plan.classes)]
     is_single = options.dbt or bool(options.as_view or options.as_function)
     table = _quoted(dialect, options.table)
     to = Statement(dialect, table, options.keep, texts, is_single)
     fields = fields_of(plan, dialect, used=True)
-    words = _parameter_words([name for name, _ in fields], to.prefix)
-    marks = list(map(dialect.parameter_of, words))
+    parameters = _parameters([name for name, _ in fields], dialect, to.prefix)
     if options.dbt:
         to.source = f"{to.prefix}source"
     if options.as_function:
-        names = (quoted(name) for name, _ in fields)
-        cells = map(" AS ".join, zip(marks, names, strict=True))
+        names = (dialect.identifier(name) for name, _ in fields)
+        cells = map(" AS ".join, zip(parameters, names, strict=True))
         to.source = f"(SELECT {', '.join(cells)})"
-    query = ScoringQuery(
-        plan, to, options.decimals, contributions=options.contributions
-    )
+    scoring = ScoringQuery(plan, to, options.decimals, options.contributions)
     outputs: list[tuple[str, str]] = []
-    for what, name in query.outputs(options.probabilities):
+    for what, name in scoring.outputs(options.probabilities):
         name = dialect.result(name)
         while dialect.banned and name in (other for _, other in outputs):
             name += "_"
         outputs.append((what, name))
     _check_result([*options.keep, *(name for _, name in outputs)])
-    *before, last = to.select(outputs)
+    *before, query = to.select(outputs)
     if options.dbt:
-        last = _dbt_model(plan, dialect, last, to.source, options.table)
-        _check_length(last, dialect)
-        return [last]
-    created = [last]
+        query = _dbt_model(plan, dialect, query, to.source, options.table)
+        _check_length(query, dialect)
+        return [query]
+    created = [query]
     if options.as_view:
         name = _quoted(dialect, options.as_view)
         view = dialect.view.split(";\n")
-        created = [part.format(name=name, query=last) for part in view]
+        created = [part.format(name=name, query=query) for part in view]
     if options.as_function:
-        if "$$" in dialect.function and "$$" in last:
+        if "$$" in dialect.function and "$$" in query:
             raise ParameterError(
                 "A name or value of the model holds $$, which ends a function in "
                 f"{dialect.name}. Use as_view."
             )
         types = [dialect.type_of(plan.classes), *[dialect.real] * (len(outputs) - 1)]
-        returned = zip((quoted(name) for _, name in outputs), types, strict=True)
-        declared = zip(marks, (kind for _, kind in fields), strict=True)
+        declared = zip(parameters, (kind for _, kind in fields), strict=True)
+        names = (dialect.identifier(name) for _, name in outputs)
         text = dialect.function.format(
             name=_quoted(dialect, options.as_function),
-            names=", ".join(marks),
+            names=", ".join(parameters),
             parameters=", ".join(map(" ".join, declared)),
-            returns=", ".join(map(" ".join, returned)),
+            returns=", ".join(map(" ".join, zip(names, types, strict=True))),
             mark=to.prefix,
-            query=last,
+            query=query,
         )
         created = [wrapped(text, dialect.quoted)]
     _check_length(max(created, key=len), dialect)
@@ -206,13 +202,14 @@ def _quoted(dialect: Dialect, parts: Iterable[str]) -> str:
     return ".".join(map(dialect.identifier, parts))
 
 
-def _parameter_words(names: Sequence[str], prefix: str) -> list[str]:
+def _parameters(names: Sequence[str], dialect: Dialect, prefix: str) -> list[str]:
     """Return a name of the parameter of each column: the column's, if that is valid.
 
     Examples
     --------
-    >>> _parameter_words(["age", "is new", "is_new", "2nd", "prediction"], "sy_")
-    ['age', 'is_new', 'sy_p2_is_new', 'sy_p3_2nd', 'sy_p4_prediction']
+    >>> names = ["age", "is new", "is_new", "2nd", "prediction"]
+    >>> _parameters(names, DIALECTS["sqlserver"], "sy_")
+    ['@age', '@is_new', '@sy_p2_is_new', '@sy_p3_2nd', '@sy_p4_prediction']
     """
     # A function's results are names in it as well.
     taken, words = {"prediction"}, []
@@ -221,7 +218,7 @@ def _parameter_words(names: Sequence[str], prefix: str) -> list[str]:
         if not re.match("[A-Za-z]", word) or word.lower() in taken or len(word) > 60:
             word = f"{prefix}p{i}_{word}"[:60]
         taken.add(word.lower())
-        words.append(word)
+        words.append(dialect.parameter_of(word))
     return words
 
 

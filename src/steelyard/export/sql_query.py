@@ -48,8 +48,11 @@ class Terms:
 
     plan: Plan
     to: Statement
-    decimals: int | None = None
+    decimals: int | None
     """Decimal places of contributions; None for all."""
+
+    contributions: bool
+    """Whether contributions are returned as well."""
 
     picks: list[Callable[[Row], float]] = field(default_factory=list)
     """The numbers of a sum: those of its classes, or the log-odds of two."""
@@ -291,9 +294,6 @@ class Terms:
 @dataclass
 class ScoringQuery(Terms):
     """The stages from scores to probabilities and the predicted class."""
-
-    contributions: bool = False
-    """Whether to return contributions."""
 
     contributed: list[tuple[str, str]] = field(default_factory=list)
     """Contributions: expressions and the names of their columns."""
