@@ -20,11 +20,9 @@ from steelyard.explain.value_tables import AttributeTable
 # How many classes are drawn unless they are named.
 _MAX_LINES = 6
 
-# Contributions by value and how to draw them, for each class.
-_Curves = list[tuple[Floats, dict[str, Any]]]
-
-# Low and high ends of intervals of contributions, and their colour, for each class.
-_Bands = list[tuple[Floats, Floats, str]]
+# Contributions by value, half widths of their intervals, and how to draw them, for each
+# class.
+_Curves = list[tuple[Floats, Floats | None, dict[str, Any]]]
 
 
 @dataclass(eq=False, repr=False)
@@ -93,28 +91,27 @@ class ValueCurveDisplay(draw.Display):
         ax.axhline(0.0, color=draw.INK, linewidth=0.8)
         evidence, half = table.evidence, table.half_width
         curves: _Curves = []
-        bands: _Bands = []
         for i, c in enumerate(self._chosen()):
             style = {"color": draw.FOR if two else draw.line_colour(i)}
             style["label"] = draw.label(table.classes[c], 28)
-            curves.append((evidence[:, c], style))
-            if half is not None:
-                ends = evidence[:, c] - half[:, c], evidence[:, c] + half[:, c]
-                bands.append((*ends, style["color"]))
+            curves.append((evidence[:, c], None if half is None else half[:, c], style))
         if table.points is not None:
             first, last = table.span
             shown = (table.points >= first) & (table.points <= last)
-            for low, high, colour in bands:
-                band = table.points[shown], low[shown], high[shown]
-                ax.fill_between(*band, color=colour, alpha=0.15, linewidth=0.0)
-            for amounts, style in curves:
-                ax.plot(table.points[shown], amounts[shown], **style)
+            x = table.points[shown]
+            for amounts, half, style in curves:
+                if half is not None:
+                    ends = (amounts - half)[shown], (amounts + half)[shown]
+                    pale = {"color": style["color"], "alpha": 0.15, "linewidth": 0.0}
+                    ax.fill_between(x, *ends, **pale)
+            for amounts, _, style in curves:
+                ax.plot(x, amounts[shown], **style)
             self._histogram(ax)
             ax.set_xlabel(draw.label(table.title or table.name, 60))
         elif table.edges:
-            self._draw_bins(ax, curves, bands)
+            self._draw_bins(ax, curves)
         else:
-            self._draw_values(ax, curves, long, bands)
+            self._draw_values(ax, curves, long)
         what = "against the others"
         if two:
             what = f"for {table.classes[1]} against {table.classes[0]}"
@@ -130,7 +127,7 @@ class ValueCurveDisplay(draw.Display):
             importance = np.abs(table.evidence).max(axis=0)
         return draw.shown_classes(table.classes, self.classes, _MAX_LINES, importance)
 
-    def _draw_bins(self, ax: Any, curves: _Curves, bands: _Bands) -> None:
+    def _draw_bins(self, ax: Any, curves: _Curves) -> None:
         """Draw a step for each interval; the outer ones end at the range of the rows.
 
         If the range is missing, outer intervals have the median width.
@@ -145,10 +142,12 @@ class ValueCurveDisplay(draw.Display):
             high = table.range.high
         bounds = np.concatenate([[low], edges, [high]])
         inner = slice(1, len(bounds))
-        for low_end, high_end, colour in bands:
-            ends = {"baseline": low_end[inner], "fill": True, "alpha": 0.15}
-            ax.stairs(high_end[inner], bounds, color=colour, linewidth=0.0, **ends)
-        for amounts, style in curves:
+        for amounts, half, style in curves:
+            if half is not None:
+                low_end, high_end = (amounts - half)[inner], (amounts + half)[inner]
+                pale = {"color": style["color"], "alpha": 0.15, "linewidth": 0.0}
+                ax.stairs(high_end, bounds, baseline=low_end, fill=True, **pale)
+        for amounts, _, style in curves:
             ax.stairs(amounts[inner], bounds, baseline=None, linewidth=2.0, **style)
         middle, widths = (bounds[1:] + bounds[:-1]) / 2.0, np.diff(bounds) * 0.96
         if not self._histogram(ax):
@@ -163,17 +162,19 @@ class ValueCurveDisplay(draw.Display):
             shown = ", ".join(texts[c] for c in self._chosen())
             draw.headline(ax, f"missing: {shown}", 8)
 
-    def _draw_values(self, ax: Any, curves: _Curves, long: bool, bands: _Bands) -> None:
+    def _draw_values(self, ax: Any, curves: _Curves, long: bool) -> None:
         """Draw a group of markers for every value."""
         labels = [draw.label(name, 24) for name in self.table.labels[1:]]
         positions = np.arange(len(labels), dtype=np.float64)
         step = 0.6 / max(1, len(curves))
-        for i, (amounts, style) in enumerate(curves):
+        for i, (amounts, half, style) in enumerate(curves):
             x = positions + (i - (len(curves) - 1) / 2.0) * step
             ax.plot(x, amounts[1:], "o", **style)
             ax.vlines(x, 0.0, amounts[1:], color=style["color"], linewidth=1.5)
-            for low, high, colour in bands[i : i + 1]:
-                ax.vlines(x, low[1:], high[1:], color=colour, alpha=0.15, linewidth=6.0)
+            if half is not None:
+                ends = (amounts - half)[1:], (amounts + half)[1:]
+                pale = {"color": style["color"], "alpha": 0.15, "linewidth": 6.0}
+                ax.vlines(x, *ends, **pale)
         self._counts(ax, positions, np.full(len(labels), 0.85), slice(1, None))
         slanted = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
         ax.set_xticks(positions, labels, **(slanted if long else {}))
