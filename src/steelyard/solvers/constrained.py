@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,13 @@ from steelyard.solvers.base import (
     note_iteration,
     runaway,
 )
-from steelyard.solvers.lbfgs import LBFGS, InverseHessian, search_step
+from steelyard.solvers.lbfgs import (
+    LBFGS,
+    InverseHessian,
+    Stage,
+    descend_in_stages,
+    search_step,
+)
 
 # A step must fall below the largest of these last values (Grippo, Lampariello & Lucidi,
 # 1986).
@@ -250,9 +257,6 @@ class SpectralGradient(Solver):
         return Solution(x, value, status, len(records), records)
 
 
-# Iterations between two preconditioners.
-_ITERATIONS_PER_STAGE = 40
-
 # What is added to the diagonal of the dual problem: constraints of smooth curves are
 # nearly dependent on each other. What it lets through is cut off at the end.
 _ROUNDING = 1e-10
@@ -295,81 +299,54 @@ class ConstrainedNewton(Solver):
 
     def minimize(self, objective: AnyObjective, start: Floats, box: Box) -> Solution:
         """Minimise from a start, under the constraints of a cone."""
-        assert isinstance(box, Cone)
-        records: list[dict[str, Any]] = []
         with one_blas_thread():
-            while True:
-                scaling = objective.preconditioner(start, box)
-                stage = _Stage(objective, box, scaling)
-                solution = stage.run(start, records, 0.1 * self.tol, self.max_iter)
-                if solution.status != "iterations" or len(records) >= self.max_iter:
-                    return solution
-                start = solution.weights
+            scaling = objective.preconditioner(start, box)
+            if scaling is None:
+                n = len(start)
+                scaling = LowRankPreconditioner(np.ones(n), np.empty((n, 0)))
+            stage = partial(_ConstrainedStage, self, objective, box)
+            return descend_in_stages(stage, start, scaling)
 
 
-class _Stage:
-    """Some iterations with the same preconditioner."""
+class _ConstrainedStage(Stage):
+    """Iterations under the constraints of a cone, with one preconditioner."""
 
     def __init__(
-        self, objective: AnyObjective, cone: Cone, scaling: Preconditioner | None
-    ):
-        self._objective, self._scaling = objective, scaling
-        rows = cone.rows.toarray()
-        if scaling is not None:
-            rows = np.array([scaling.gradient(row) for row in rows])
+        self, solver: Any, objective: AnyObjective, box: Box, scaling: Preconditioner
+    ) -> None:
+        super().__init__(solver, objective, box, scaling)
+        assert isinstance(box, Cone)
+        rows = np.array([scaling.gradient(row) for row in box.rows.toarray()])
         self._rows = rows / np.maximum(np.linalg.norm(rows, axis=1), 1e-300)[:, None]
-        self._low = np.where(cone.is_equal, -np.inf, 0.0)
+        self._low = np.where(box.is_equal, -np.inf, 0.0)
         self._multipliers = np.zeros(len(rows))
         self._gram = self._rows @ self._rows.T
 
-    def _weights(self, y: Floats) -> Floats:
-        return y if self._scaling is None else self._scaling.weights(y)
-
-    def _evaluate(self, y: Floats) -> tuple[float, Floats]:
-        value, gradient = self._objective(self._weights(y))
-        return value, gradient if self._scaling is None else self._scaling.gradient(
-            gradient
-        )
-
-    def run(
-        self, start: Floats, records: list[dict[str, Any]], tol: float, max_iter: int
-    ) -> Solution:
-        """Iterate until a step promises little, or ``max_iter`` times."""
-        y = start if self._scaling is None else self._scaling.vector(start)
-        curved = InverseHessian(len(y))
-        # The nearest point that satisfies the constraints.
-        y = y + self._step(y, np.zeros_like(y), curved)
+    def feasible(self, y: Floats) -> Floats:
+        """Return the nearest scaled weights that satisfy the constraints."""
+        y = y + self.step(y, np.zeros_like(y))
         self._multipliers[:] = 0.0
-        value, gradient = self._evaluate(y)
-        status: Status = "iterations"
-        for _ in range(min(_ITERATIONS_PER_STAGE, max_iter - len(records))):
-            step = self._step(y, gradient, curved)
-            slope = float(gradient @ step)
-            note_iteration(records, self._objective, value, gradient)
-            if -slope <= tol * abs(value) and (curved.n_pairs or slope >= 0.0):
-                status = "converged"
-                break
-            result = None
-            if slope < 0.0:
-                result = search_step(self._evaluate, y, step, slope, value, value)
-            if result is None:
-                # As far as rounding lets it, unless an old matrix is to blame.
-                if not curved.n_pairs:
-                    status = "converged"
-                    break
-                curved = InverseHessian(len(y), curved.scale)
-                continue
-            t, value, new_gradient = result
-            curved.learn(t * step, new_gradient - gradient)
-            y, gradient = y + t * step, new_gradient
-        return Solution(self._weights(y), value, status, len(records), records)
+        return y
 
-    def _step(self, y: Floats, gradient: Floats, curved: InverseHessian) -> Floats:
+    def is_done(self, value: float, gradient: Floats, slope: float) -> bool:
+        """Whether a step promises little, or is none."""
+        is_little = -slope <= 0.1 * self.solver.tol * abs(value)
+        return is_little and (self.curved.n_pairs > 0 or slope >= 0.0)
+
+    def restarts(self) -> bool:
+        """Forget the matrix, as far as there is one: it may be to blame."""
+        if not self.curved.n_pairs:
+            return False
+        self.curved = InverseHessian(len(self._rows[0]), self.curved.scale)
+        return True
+
+    def step(self, y: Floats, gradient: Floats) -> Floats:
         """Minimise the quadratic model under the constraints.
 
         Only those that the step without them breaks have multipliers at first, and
         those that had some before; what these break is added.
         """
+        curved = self.curved
         free = -curved.solve(gradient)
         level = self._rows @ (y + free)
         is_equal, multipliers = np.isinf(self._low), self._multipliers

@@ -6,7 +6,8 @@ The preconditioner is a rough Hessian, if an objective has one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -62,6 +63,8 @@ class LBFGS(Solver):
         about="Where all weights begin; None begins at naive Bayes, with ones.",
     )
 
+    is_rough: ClassVar[bool] = False
+
     def minimize(self, objective: AnyObjective, start: Floats, box: Box) -> Solution:
         """Minimise from a start, within bounds."""
         if self.start is not None:
@@ -70,83 +73,111 @@ class LBFGS(Solver):
             with one_blas_thread():
                 scaling = objective.preconditioner(start, box)
                 if scaling is not None:
-                    return self._preconditioned(objective, start, box, scaling)
+                    stage = partial(Stage, self, objective, box)
+                    return descend_in_stages(stage, start, scaling)
         inside = box.clip(start)
         if (box.lower == box.upper).all():
             return Solution(inside, objective(inside)[0], "converged", 0)
-        return _Descent(self, objective, box).run(inside)
-
-    def _preconditioned(
-        self, objective: AnyObjective, start: Floats, box: Box, scaling: Preconditioner
-    ) -> Solution:
-        """Minimise in scaled weights, whose curvature is about one everywhere.
-
-        There a gradient g promises a decrease of about half its square, which decides
-        when to stop. The scaling is recomputed every few iterations, since the
-        curvature at the start, where naive Bayes is overconfident, is not that at the
-        end.
-        """
-        records: list[dict[str, Any]] = []
-        while True:
-            solution = self._stage(objective, scaling, start, records)
-            if solution.status != "iterations" or len(records) >= self.max_iter:
-                return solution
-            start = solution.weights
-            scaling = objective.preconditioner(start, box) or scaling
-
-    def _left(self, square: float, slope: float) -> float:
-        """Estimate the remaining gain from the square of the scaled gradient."""
-        return 0.5 * square
-
-    def _stage(
-        self,
-        objective: AnyObjective,
-        scaling: Preconditioner,
-        start: Floats,
-        records: list[dict[str, Any]],
-    ) -> Solution:
-        """Make some iterations with the same scaling."""
-        y = scaling.vector(start)
-        curved = InverseHessian(len(y))
-
-        def function(y: Floats) -> tuple[float, Floats]:
-            value, last["plain"] = objective(scaling.weights(y))
-            return value, scaling.gradient(last["plain"])
-
-        last: dict[str, Floats] = {}
-        value, gradient = function(y)
-        status: Status = "iterations"
-        for _ in range(min(_ITERATIONS_PER_STAGE, self.max_iter - len(records))):
-            step = -curved.solve(gradient, is_next=True)
-            if not curved.n_pairs:
-                step /= max(1.0, float(np.linalg.norm(step)))
-            slope = float(gradient @ step)
-            left = self._left(float(gradient @ gradient), slope)
-            if curved.n_pairs and left <= self.tol * max(value, 1e-300):
-                status = "converged"
-                break
-            step_taken = search_step(function, y, step, slope, value, value)
-            if step_taken is None:
-                # Where no step goes down, that is as far as rounding lets it.
-                status = "converged"
-                break
-            t, value, new_gradient = step_taken
-            curved.learn(t * step, new_gradient - gradient)
-            y, gradient = y + t * step, new_gradient
-            note_iteration(records, objective, value, last["plain"], t)
-        return Solution(scaling.weights(y), value, status, len(records), records)
+        return _descend_within(box, self, objective, inside)
 
 
 class RoughLBFGS(LBFGS):
-    r"""The same for fits that are only compared: it stops when about enough is gained.
+    r"""The same for fits that are only compared: it stops if about enough is gained.
 
     Half the square of the gradient is too much by ten and more. What the steps have
     taught of the curvature, half of :math:`g^\top H g`, is too little, since they were
     few. Their geometric mean is mostly within a factor of three of what is left.
     """
 
-    def _left(self, square: float, slope: float) -> float:
-        return 0.5 * float(np.sqrt(max(-slope * square, 0.0)))
+    is_rough: ClassVar[bool] = True
+
+
+class Stage:
+    """Iterations of L-BFGS with one preconditioner, in whose scale curvatures are one.
+
+    There a gradient g promises a decrease of about half its square, which decides when
+    to stop.
+    """
+
+    def __init__(
+        self, solver: Any, objective: AnyObjective, box: Box, scaling: Preconditioner
+    ) -> None:
+        self.solver, self.objective, self.box = solver, objective, box
+        self.scaling, self.curved = scaling, InverseHessian(0)
+
+    def run(self, start: Floats, records: list[dict[str, Any]]) -> Solution:
+        """Iterate until little is left to gain, or a new preconditioner is due."""
+        scaling, last = self.scaling, np.empty(0)
+
+        def evaluate(y: Floats) -> tuple[float, Floats]:
+            nonlocal last
+            value, last = self.objective(scaling.weights(y))
+            return value, scaling.gradient(last)
+
+        y = scaling.vector(start)
+        self.curved = InverseHessian(len(y))
+        y = self.feasible(y)
+        value, gradient = evaluate(y)
+        status: Status = "iterations"
+        n_left = self.solver.max_iter - len(records)
+        for _ in range(min(_ITERATIONS_PER_STAGE, n_left)):
+            step = self.step(y, gradient)
+            slope = float(gradient @ step)
+            moved = None
+            if not self.is_done(value, gradient, slope):
+                moved = search_step(evaluate, y, step, slope, value, value)
+                if moved is None and self.restarts():
+                    continue
+            if moved is None:
+                # Where no step goes down, that is as far as rounding lets it.
+                status = "converged"
+                break
+            t, value, new_gradient = moved
+            self.curved.learn(t * step, new_gradient - gradient)
+            y, gradient = y + t * step, new_gradient
+            note_iteration(records, self.objective, value, last, t)
+        return Solution(scaling.weights(y), value, status, len(records), records)
+
+    def feasible(self, y: Floats) -> Floats:
+        """Return the nearest scaled weights that satisfy the constraints."""
+        return y
+
+    def step(self, y: Floats, gradient: Floats) -> Floats:
+        """Return the step to the minimum of the quadratic model."""
+        step = -self.curved.solve(gradient, is_next=True)
+        if not self.curved.n_pairs:
+            step /= max(1.0, float(np.linalg.norm(step)))
+        return step
+
+    def is_done(self, value: float, gradient: Floats, slope: float) -> bool:
+        """Whether little is left to gain, after one step at least."""
+        square = float(gradient @ gradient)
+        if self.solver.is_rough:
+            square = float(np.sqrt(max(-slope * square, 0.0)))
+        is_little = 0.5 * square <= self.solver.tol * max(value, 1e-300)
+        return self.curved.n_pairs > 0 and is_little
+
+    def restarts(self) -> bool:
+        """Whether to forget the matrix after a step that did not go down."""
+        return False
+
+
+def descend_in_stages(
+    stage: Callable[[Preconditioner], Stage], start: Floats, scaling: Preconditioner
+) -> Solution:
+    """Minimise with preconditioners that are recomputed every few iterations.
+
+    The curvature at the start, where naive Bayes is overconfident, is not that at the
+    end.
+    """
+    records: list[dict[str, Any]] = []
+    while True:
+        steps = stage(scaling)
+        solution = steps.run(start, records)
+        if solution.status != "iterations" or len(records) >= steps.solver.max_iter:
+            return solution
+        start = solution.weights
+        scaling = steps.objective.preconditioner(start, steps.box) or scaling
 
 
 class InverseHessian:
@@ -243,107 +274,84 @@ class InverseHessian:
         return rows @ self._known.T, middle.reshape(2 * n, 2 * n)
 
 
-class _Descent:
-    """One run of L-BFGS-B within bounds, resumed as long as that helps."""
+def _descend_within(
+    box: Box, solver: LBFGS, objective: AnyObjective, x: Floats
+) -> Solution:
+    """Minimise by SciPy's L-BFGS-B, which is resumed as long as that helps."""
+    from scipy.optimize import Bounds, minimize
 
-    def __init__(self, solver: LBFGS, objective: AnyObjective, box: Box) -> None:
-        self._solver = solver
-        self._objective = objective
-        self._box = box
-        self._scale = 1.0
-        self._gradient = np.empty(0)
-        self._stopped: Status | None = None
-        self._records: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
+    n_iter, before, value, scale = 0, np.inf, np.inf, 1.0
+    gradient = np.empty(0)
+    stopped: Status | None = None
+    ftol, gtol = solver.tol, solver.gradient_tol
 
-    def run(self, x: Floats) -> Solution:
-        """Minimise from a point within the bounds."""
-        solver, records = self._solver, self._records
-        n_iter, before, value = 0, np.inf, np.inf
+    def scaled(x: Floats) -> tuple[float, Floats]:
+        nonlocal gradient
+        value, gradient = objective(x)
+        return scale * value, scale * gradient
+
+    def note(intermediate_result: Any) -> None:
+        nonlocal stopped
+        x = np.asarray(intermediate_result.x)
+        value = float(intermediate_result.fun) / scale
+        note_iteration(records, objective, value, box.projected(x, gradient))
         if solver.gradient_tol is None:
-            value = self._objective(x)[0]
-            stopped = runaway(self._objective, value, self._box)
-            if stopped:
-                return Solution(x, value, stopped, 1, records)
-        while True:
-            if solver.gradient_tol is not None:
-                ftol, gtol = solver.tol, solver.gradient_tol
-            else:
-                # The decrease of one iteration shows little of what remains: go on
-                # until the gradient agrees, for the objective that there is now, which
-                # may be a tiny part of that at the start. SciPy measures decreases
-                # against 1 at least, so an objective below that is scaled up; and a
-                # large one that is not at its minimum yet is scaled down, since no
-                # projected gradient is longer than the way to a bound.
-                value = max(value, 1e-300)
-                is_first = before == np.inf
-                self._scale = max(1.0, 1.0 / value) if is_first else 1.0 / value
-                ftol = 1e-5 * solver.tol
-                gtol = 1e-4 * np.sqrt(solver.tol) * value * self._scale
-            result = self._minimize(x, solver.max_iter - n_iter, ftol, gtol)
-            x, value = np.asarray(result.x), float(result.fun) / self._scale
-            n_iter += int(result.nit)
-            status = self._status(result, x, value, n_iter)
-            if status is None and value < before - solver.tol * abs(value):
-                # A step of next to nothing ends the search even on a slope: go on from
-                # there with an empty memory, as long as that helps.
-                before = value
-                continue
-            if status is None:
-                status = "converged" if self._is_flat(result, x, value) else "stalled"
-            return Solution(x, value, status, n_iter, records)
+            stopped = runaway(objective, value, box)
+        if stopped:
+            raise StopIteration
 
-    def _minimize(self, x: Floats, max_iter: int, ftol: float, gtol: float) -> Any:
-        from scipy.optimize import Bounds, minimize
-
-        return minimize(
-            self._scaled,
+    if solver.gradient_tol is None:
+        value = objective(x)[0]
+        at_start = runaway(objective, value, box)
+        if at_start:
+            return Solution(x, value, at_start, 1, records)
+    while True:
+        if solver.gradient_tol is None:
+            # The decrease of one iteration shows little of what remains: go on until
+            # the gradient agrees, for the objective that there is now, which may be a
+            # tiny part of that at the start. SciPy measures decreases against 1 at
+            # least, so an objective below that is scaled up; and a large one that is
+            # not at its minimum yet is scaled down, since no projected gradient is
+            # longer than the way to a bound.
+            value = max(value, 1e-300)
+            scale = max(1.0, 1.0 / value) if before == np.inf else 1.0 / value
+            ftol = 1e-5 * solver.tol
+            gtol = 1e-4 * np.sqrt(solver.tol) * value * scale
+        result = minimize(
+            scaled,
             x,
             jac=True,
             method="L-BFGS-B",
-            bounds=Bounds(self._box.lower, self._box.upper),
-            callback=self._note,
+            bounds=Bounds(box.lower, box.upper),
+            callback=note,
             options={
-                "maxcor": self._solver.memory,
-                "maxiter": max_iter,
-                "maxfun": 20 * self._solver.max_iter,
+                "maxcor": solver.memory,
+                "maxiter": solver.max_iter - n_iter,
+                "maxfun": 20 * solver.max_iter,
                 "ftol": ftol,
                 "gtol": gtol,
             },
         )
-
-    def _scaled(self, x: Floats) -> tuple[float, Floats]:
-        value, gradient = self._objective(x)
-        self._gradient = gradient
-        return self._scale * value, self._scale * gradient
-
-    def _note(self, intermediate_result: Any) -> None:
-        x = np.asarray(intermediate_result.x)
-        value = float(intermediate_result.fun) / self._scale
-        step = self._box.projected(x, self._gradient)
-        note_iteration(self._records, self._objective, value, step)
-        stopped = runaway(self._objective, value, self._box)
-        if stopped and self._solver.gradient_tol is None:
-            self._stopped = stopped
-            raise StopIteration
-
-    def _is_flat(
-        self, result: Any, x: Floats, value: float, most: float = np.inf
-    ) -> bool:
-        slope = np.asarray(result.jac) / self._scale
-        return self._box.is_flat(x, value, slope, min(self._solver.tol, most))
-
-    def _status(
-        self, result: Any, x: Floats, value: float, n_iter: int
-    ) -> Status | None:
-        """Return the status of a run that has ended, None if it may continue."""
-        if self._stopped is not None:
-            return self._stopped
-        if result.status == 1 or n_iter >= self._solver.max_iter:
-            return "converged" if self._is_flat(result, x, value) else "iterations"
-        if self._solver.gradient_tol is not None:
-            flat = result.status == 0 or self._is_flat(result, x, value)
-            return "converged" if flat else "stalled"
-        return "converged" if self._is_flat(result, x, value, 1e-10) else None
+        x, value = np.asarray(result.x), float(result.fun) / scale
+        n_iter += int(result.nit)
+        at_end = x, value, np.asarray(result.jac) / scale
+        is_flat = box.is_flat(*at_end, solver.tol)
+        status: Status = "converged"
+        if stopped:
+            status = stopped
+        elif result.status == 1 or n_iter >= solver.max_iter:
+            status = "converged" if is_flat else "iterations"
+        elif solver.gradient_tol is not None:
+            status = "converged" if is_flat or result.status == 0 else "stalled"
+        elif not box.is_flat(*at_end, min(solver.tol, 1e-10)):
+            if value < before - solver.tol * abs(value):
+                # A step of next to nothing ends the search even on a slope: go on from
+                # there with an empty memory, as long as that helps.
+                before = value
+                continue
+            status = "converged" if is_flat else "stalled"
+        return Solution(x, value, status, n_iter, records)
 
 
 def published_lbfgs() -> LBFGS:
