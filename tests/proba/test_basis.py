@@ -52,6 +52,13 @@ def with_a_interaction(schema):
     return schema.with_interactions([(Side(0, groups), Side(1, (0, 1, 2, 3)))])
 
 
+def groups_of(basis, column):
+    """Return the groups of the codes of a column at each length scale."""
+    scales = basis.length_scales
+    pairs = zip(scales.columns, scales.codes, strict=True)
+    return [groups for j, groups in pairs if j == column]
+
+
 def test_numbers_of_bins_grow_from_four_to_twenty():
     assert bins_of_resolutions(1) == ()
     assert bins_of_resolutions(2) == (4, 20)
@@ -64,8 +71,7 @@ def test_numbers_of_bins_grow_from_four_to_twenty():
 
 
 def test_groups_are_neighbours_of_about_equal_size():
-    groupings = EffectBasis(Encodings.joint(a_schema()), N_BINS).groupings
-    of_first = [groups for j, groups in groupings if j == 0]
+    of_first = groups_of(EffectBasis(Encodings.joint(a_schema()), N_BINS), 0)
     assert [groups.max() for groups in of_first] == list(N_BINS)
     for groups, number in zip(of_first, N_BINS, strict=True):
         assert groups[0] == 0
@@ -77,14 +83,14 @@ def test_groups_are_neighbours_of_about_equal_size():
 
 
 def test_categories_are_never_merged_and_densities_have_no_groups():
-    groupings = EffectBasis(Encodings.joint(a_schema()), N_BINS).groupings
-    assert_array_equal(*[groups for j, groups in groupings if j == 1], [0, 1, 2, 3])
-    assert not [groups for j, groups in groupings if j == 2]
+    basis = EffectBasis(Encodings.joint(a_schema()), N_BINS)
+    assert_array_equal(*groups_of(basis, 1), [0, 1, 2, 3])
+    assert not groups_of(basis, 2)
 
 
 def test_fewer_bins_than_a_resolution_are_seen_once_as_they_are():
     basis = EffectBasis(Encodings.joint(a_schema()), N_BINS)
-    found = [groups for j, groups in basis.groupings if j == 3]
+    found = groups_of(basis, 3)
     # Four, six and all seven bins; the cell that is missing is a group of its own.
     assert [groups.max() for groups in found] == [5, 7, 8]
     for groups in found:
@@ -93,8 +99,8 @@ def test_fewer_bins_than_a_resolution_are_seen_once_as_they_are():
 
 def test_without_resolutions_every_code_is_its_own_group():
     basis = EffectBasis(Encodings.joint(a_schema()))
-    assert [j for j, _ in basis.groupings] == [0, 1, 3]
-    for _, groups in basis.groupings:
+    assert basis.length_scales.columns.tolist() == [0, 1, 3]
+    for groups in basis.length_scales.codes:
         assert_array_equal(groups, np.arange(len(groups)))
     dense = basis.matrix.toarray()
     assert_array_equal(dense[a_schema().first_codes], 0.0)
@@ -161,7 +167,7 @@ def test_effects_belong_to_their_attributes():
 def test_interactions_with_an_unknown_side_have_no_effect():
     schema = with_a_interaction(a_schema())
     basis = EffectBasis(Encodings.joint(schema), N_BINS)
-    assert 4 not in [j for j, _ in basis.groupings]
+    assert 4 not in basis.length_scales.columns
     rows = schema.offsets[4] + np.flatnonzero(~schema.features[-1].both_known)
     assert basis.matrix[rows].nnz == 0
 
@@ -183,8 +189,8 @@ def training():
 
 def test_counts_of_groups_add_up_to_those_of_bins(training):
     counts = training.count()
-    merged, groups = EffectBasis(Encodings.joint(training.schema), N_BINS).tables
-    by_group = groups @ counts.by_code
+    scales = EffectBasis(Encodings.joint(training.schema), N_BINS).length_scales
+    merged, by_group = scales.schema, scales.counts(counts).by_code
     total = counts.by_code[training.schema.offsets[0] : training.schema.offsets[1]]
     for j in range(3):
         part = slice(merged.offsets[j], merged.offsets[j + 1])

@@ -34,6 +34,7 @@ from steelyard.fitting.search.left_out import JudgedRows, cross_validated, resub
 from steelyard.kernels import searching as kernels
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
+from steelyard.proba.basis import EffectBasis
 from steelyard.proba.encodings import Encodings
 from steelyard.weighting import AttributeWeighting, LogProbs
 
@@ -311,6 +312,7 @@ def weighted_model(training: TrainingSet, weights: Floats) -> NBModel:
     """Return the model of training rows with given attribute weights."""
     counts = training.count()
     log_prior, table, gaussian = training.estimation.tables(counts)
-    evidence = LogProbs(Encodings.joint(counts.schema), log_prior, table)
+    basis = EffectBasis(Encodings.joint(counts.schema))
+    evidence = LogProbs(basis, log_prior, table)
     effect = AttributeWeighting().apply(weights, evidence)
     return problem.weighted_model(counts.schema, training.classes, effect, gaussian)

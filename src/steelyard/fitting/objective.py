@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from steelyard._common import progress
 from steelyard._common.arrays import Floats, Ints, Labels
@@ -106,28 +107,23 @@ class Objective:
         The last two, of shapes (V, K) and (K,), are with respect to the evidence before
         it is weighted: they lead on to whatever the evidence is made from.
         """
-        effect = self.weighting.apply(weights, self.evidence)
-        value, by_effect = self.rows.evaluate(self.loss, effect)
-        gradient = self.weighting.pullback(by_effect, self.evidence)
-        value, gradient = self._with_penalty(weights, value, gradient)
-        # The effect is the weights times the evidence, entry by entry.
-        ones = replace(
-            self.evidence,
-            log_prior=np.ones_like(self.evidence.log_prior),
-            table=FeatureTable(
-                np.ones_like(self.evidence.table.values), self.evidence.table.offsets
-            ),
+        evidence, weighting = self.evidence, self.weighting
+        value, by_effect = self.rows.evaluate(
+            self.loss, weighting.apply(weights, evidence)
         )
-        factors = self.weighting.apply(weights, ones)
-        return (
-            value,
-            gradient,
+        gradient = weighting.pullback(by_effect, evidence)
+        # The effect is the weights times the evidence, entry by entry.
+        ones = FeatureTable(np.ones_like(evidence.table.values), evidence.table.offsets)
+        prior = np.ones_like(evidence.log_prior)
+        factors = weighting.apply(weights, LogProbs(evidence.basis, prior, ones))
+        by_table, by_prior = (
             factors.table * by_effect.table,
             factors.base * by_effect.base,
         )
+        return *self._with_penalty(weights, value, gradient), by_table, by_prior
 
     def refuses_second_order(self) -> str:
-        """Say why second-order steps cannot be used; '' if they can."""
+        """Return why second-order steps cannot be used; '' if they can."""
         for part in (self.loss, self.weighting):
             if not part.has_hessian:
                 return f"{type(part).__name__} has no second derivatives."
@@ -219,6 +215,13 @@ class Sample:
         """Table row of each encoding of every cell, shape (s, coded)."""
         of = self._objective.evidence.encodings
         return of.table_rows(self.rows.table_rows())
+
+    def indicators(self, dtype: Any = np.float64) -> csr_array:
+        """Return ones at the codes of each row, by encoding: shape (s, V)."""
+        cells = self.table_rows()
+        starts = cells.shape[1] * np.arange(len(cells) + 1)
+        shape = len(cells), self._objective.evidence.schema.n_codes
+        return csr_array((np.ones(cells.size, dtype), cells.ravel(), starts), shape)
 
     def entries(self) -> Floats:
         """Log-likelihood entries of the sample, the prior's first if it is weighted."""

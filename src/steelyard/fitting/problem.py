@@ -1,4 +1,4 @@
-"""Problem: probabilities, an objective within bounds; Fit: what was learned of it."""
+"""Problem: probabilities, and an objective within bounds; Fit: its solution."""
 
 from __future__ import annotations
 
@@ -32,7 +32,13 @@ from steelyard.proba.smoothing import Estimation
 from steelyard.solvers import Box, Cone, Solution, keeps_growing, resolve_solver
 from steelyard.table.codes import FeatureTable
 from steelyard.table.schema import TableSchema
-from steelyard.weighting import Effect, LogProbs, Start, Weighting
+from steelyard.weighting import (
+    Effect,
+    HierarchicalWeighting,
+    LogProbs,
+    Start,
+    Weighting,
+)
 
 # Accuracy of a fit with a surrogate loss, which only has to lead close.
 _SURROGATE_TOL = 1e-5
@@ -43,7 +49,6 @@ class Problem:
     """Probabilities from counts, and the objective and bounds of the weights."""
 
     counts: Counts
-    evidence: LogProbs
     gaussian: GaussianTable
     objective: Objective
     box: Box
@@ -63,6 +68,11 @@ class Problem:
     """Shapes that curves of columns must have."""
 
     @property
+    def evidence(self) -> LogProbs:
+        """Log-probabilities that the weights multiply."""
+        return self.objective.evidence
+
+    @property
     def size(self) -> int:
         """Number of weights."""
         return self.objective.size
@@ -73,31 +83,15 @@ class Problem:
 
     def with_counts(self, counts: Counts) -> Problem:
         """Return the same problem with other counts and the tables made from them."""
-        own = self.evidence.encodings.counts(counts)
-        log_prior, table, gaussian = self.estimation.tables(own, self.evidence.basis)
-        evidence = replace(self.evidence, log_prior=log_prior, table=table)
+        by_encoding, basis = self.evidence.encodings.counts(counts), self.evidence.basis
+        log_prior, table, gaussian = self.estimation.tables(by_encoding, basis)
         rows = self.objective.rows.with_densities(gaussian)
+        evidence = LogProbs(basis, log_prior, table)
         objective = replace(self.objective, rows=rows, evidence=evidence)
-        return replace(
-            self,
-            counts=counts,
-            evidence=evidence,
-            gaussian=gaussian,
-            objective=objective,
-        )
-
-    def tables_with_interactions(
-        self, schema: TableSchema
-    ) -> tuple[Floats, FeatureTable, GaussianTable]:
-        """Return the same probabilities by a schema that has interactions as well."""
-        known = self.evidence.table.values
-        values = np.zeros((schema.n_codes, known.shape[1]))
-        values[: len(known)] = known
-        table = FeatureTable(values, schema.offsets)
-        return self.evidence.log_prior, table, self.gaussian
+        return replace(self, counts=counts, gaussian=gaussian, objective=objective)
 
     def solve(self, recipe: Recipe, start: Floats | None = None) -> Solution:
-        """Minimise as a recipe says, from its own start or another."""
+        """Minimise with the solver of a recipe, from a start or that of the problem."""
         objective, setting = self.objective, recipe.solver
         start = self.start if start is None else start
         if self.shapes is not None and not isinstance(self.box, Cone):
@@ -119,24 +113,15 @@ class Problem:
             return replace(solution, status="separable")
         return solution
 
-    def named_weights(self, weights: Floats) -> dict[str, Any]:
-        """Name weights as fitted attributes of a classifier."""
-        return {
-            **self.objective.weighting.fitted(weights, self.evidence),
-            **self.named,
-        }
-
     def model(self, weights: Floats, link_scale: float = 1.0) -> Model:
         """Return the model with these weights."""
         alpha, effects = self.objective.weighting.mixed_effects(weights, self.evidence)
-        models = [self.sum_model(effect, link_scale) for effect in effects]
+        given = self.gaussian, link_scale
+        models = [
+            weighted_model(self.counts.schema, self.classes, effect, *given)
+            for effect in effects
+        ]
         return models[0] if len(models) == 1 else MixtureModel(alpha, *models)
-
-    def sum_model(self, effect: Effect, link_scale: float = 1.0) -> NBModel:
-        """Return the model that adds up what weights do to the scores."""
-        return weighted_model(
-            self.counts.schema, self.classes, effect, self.gaussian, link_scale
-        )
 
 
 def weighted_model(
@@ -180,7 +165,6 @@ def build_problem(
     kind = MixtureObjective if weighting.is_mixture else Objective
     return Problem(
         counts,
-        evidence,
         gaussian,
         kind(rows, evidence, weighting, loss, penalty, training.n_jobs),
         box,
@@ -199,20 +183,19 @@ def start_of(
     without_interactions: Problem | None = None,
 ) -> tuple[Estimation, LogProbs, GaussianTable, Start]:
     """Turn counts into probabilities, and both into the start of the weights."""
-    estimation = training.estimation
-    is_separate = recipe.weighting.has_levels
-    encodings = (Encodings.separate if is_separate else Encodings.joint)(
-        training.schema
-    )
-    counts = encodings.counts(counts)
+    estimation, schema = training.estimation, training.schema
+    has_levels = isinstance(recipe.weighting, HierarchicalWeighting)
+    encodings = Encodings.separate(schema) if has_levels else Encodings.joint(schema)
+    basis, counts = EffectBasis(encodings, estimation.n_bins), encodings.counts(counts)
     if without_interactions is None:
-        basis = EffectBasis(encodings, estimation.n_bins)
         log_prior, table, gaussian = estimation.tables(counts, basis)
-    else:
-        basis = without_interactions.evidence.basis.with_interactions(encodings)
-        tables = without_interactions.tables_with_interactions(encodings.schema)
-        log_prior, table, gaussian = tables
-    evidence = LogProbs(encodings, log_prior, table, basis)
+    else:  # interactions have no evidence
+        before, gaussian = without_interactions.evidence, without_interactions.gaussian
+        n_added = encodings.schema.n_codes - before.schema.n_codes
+        values = np.pad(before.table.values, ((0, n_added), (0, 0)))
+        log_prior = before.log_prior
+        table = FeatureTable(values, encodings.schema.offsets)
+    evidence = LogProbs(basis, log_prior, table)
     start = recipe.weighting.start_from(training, evidence, gaussian)
     if start.count_factors is not None:
         estimation = replace(estimation, count_factors=start.count_factors)
@@ -252,23 +235,23 @@ class Fit:
     """Further fitted attributes, by their names."""
 
     instance_weights: Floats | None = None
-    """Learned weights of the training rows, where the method learns any."""
+    """Learned weights of the training rows, if the method learns any."""
 
     training: TrainingSet | None = None
-    """The rows that were used, where those are not all."""
+    """The rows that were used, if those are not all."""
 
     counts: Counts | None = None
-    """Their counts, where those are not the training set's own."""
+    """Their counts, if those are not the training set's."""
 
     held_out: tuple[Floats, Floats] | None = None
     """Posteriors of rows that they were not learned from, and weights of these."""
 
     solved: tuple[Problem, Floats] | None = None
-    """The problem and its solution, where it is one."""
+    """The problem and its solution, if there is one."""
 
 
 def fit_weights(recipe: Recipe, training: TrainingSet) -> Fit:
-    """Learn weights as a recipe says: of rows first, where it asks for any."""
+    """Learn weights: of rows first, if the recipe asks for any, then of attributes."""
     weighed = weigh_rows(recipe, training)
     learned = None if weighed is None else weighed.weights
     if recipe.one_vs_one and training.n_classes > 2:
@@ -286,9 +269,9 @@ def fit_weights(recipe: Recipe, training: TrainingSet) -> Fit:
 
 
 def computed_fit(recipe: Recipe, training: TrainingSet) -> Fit:
-    """Take the weights that a filter computes of counts; no row is read.
+    """Take the weights that a filter computes from counts; no row is read.
 
-    What depends on rows, the objective, is not known.
+    So the value of the objective is not computed.
     """
     weighting = recipe.weighting
     _, evidence, gaussian, start = start_of(recipe, training, training.count())
@@ -300,12 +283,12 @@ def computed_fit(recipe: Recipe, training: TrainingSet) -> Fit:
 
 
 def weigh_rows(recipe: Recipe, training: TrainingSet) -> Learned | None:
-    """Learn instance weights, where they are asked for."""
+    """Learn instance weights, if the recipe asks for any."""
     return None if recipe.instances is None else recipe.instances.weigh(training)
 
 
 def solved_fit(problem: Problem, solution: Solution, link_scale: float = 1.0) -> Fit:
-    """Return what a solved problem has learned."""
+    """Return the fit of a solved problem."""
     model = problem.model(solution.weights, link_scale)
     if problem.shapes is not None and isinstance(model, NBModel):
         model = problem.shapes.settled(model)
@@ -316,7 +299,8 @@ def solved_fit(problem: Problem, solution: Solution, link_scale: float = 1.0) ->
             "objective_": solution.value,
             "n_iter_": max(1, solution.n_iter),
             "diagnostics_": solution.records,
-            **problem.named_weights(solution.weights),
+            **problem.objective.weighting.fitted(solution.weights, problem.evidence),
+            **problem.named,
         },
         solved=(problem, solution.weights),
     )
@@ -330,52 +314,42 @@ def _fit_pairs(recipe: Recipe, training: TrainingSet, learned: Floats | None) ->
     pairs = tuple(combinations(range(len(classes)), 2))
     problems, solutions = [], []
     for a, b in pairs:
-        pair_rows = training.pair(a, b)
+        pair_rows, pair_weights = training.pair(a, b), None
         if not isinstance(estimation.prior, str):
             prior = softmax(log_prior[None, [a, b]])[0]
             of_pair = replace(estimation, prior=prior)
-            prepared = replace(training.preparation, estimation=of_pair)
-            pair_rows = replace(pair_rows, preparation=prepared)
-        of_rows = None
+            preparation = replace(training.preparation, estimation=of_pair)
+            pair_rows = replace(pair_rows, preparation=preparation)
         if learned is not None:
-            of_rows = training.workspace.take(learned, training.rows_of(a, b))
-        problem = build_problem(recipe, pair_rows, of_rows)
+            pair_weights = training.workspace.take(learned, training.rows_of(a, b))
+        problem = build_problem(recipe, pair_rows, pair_weights)
         problems.append(problem)
         solutions.append(problem.solve(recipe))
     for status in ("stalled", "separable", "iterations"):
         worst = [solution for solution in solutions if solution.status == status]
         if worst:
             warn_unsolved(worst[0], recipe)
-    solved = list(zip(problems, solutions, strict=True))
-    models = tuple(
-        problem.model(solution.weights, recipe.link_scale)
-        for problem, solution in solved
-    )
-    named = [problem.named_weights(solution.weights) for problem, solution in solved]
-    records = [
+    fits = [
+        solved_fit(problem, solution, recipe.link_scale)
+        for problem, solution in zip(problems, solutions, strict=True)
+    ]
+    named: dict[str, Any] = {}
+    for name in fits[0].named:
+        values = [fit.named[name] for fit in fits]
+        named[name] = values if isinstance(values[0], list) else np.array(values)
+    named["objective_"] = sum(solution.value for solution in solutions)
+    named["n_iter_"] = max(1, *(solution.n_iter for solution in solutions))
+    named["diagnostics_"] = [
         {"pair": classes[list(pair)].tolist(), **record}
         for pair, solution in zip(pairs, solutions, strict=True)
         for record in solution.records
     ]
-    return Fit(
-        PairwiseModel(classes, pairs, models, log_prior),
-        log_prior,
-        {
-            "objective_": sum(solution.value for solution in solutions),
-            "n_iter_": max(1, *(solution.n_iter for solution in solutions)),
-            "diagnostics_": records,
-            **{name: _side_by_side([n[name] for n in named]) for name in named[0]},
-        },
-    )
-
-
-def _side_by_side(values: list[Any]) -> Any:
-    """Put what each pair learned into one array, or a list of lists."""
-    return values if isinstance(values[0], list) else np.array(values)
+    models = tuple(fit.model for fit in fits)
+    return Fit(PairwiseModel(classes, pairs, models, log_prior), log_prior, named)
 
 
 def warn_unsolved(solution: Solution, recipe: Recipe) -> None:
-    """Warn of a solution that is not the optimum, and say what to try."""
+    """Warn of a solution that is not the optimum, with advice."""
     is_capped = recipe.may_stop_early and solution.status == "iterations"
     if solution.status == "converged" or is_capped:
         return

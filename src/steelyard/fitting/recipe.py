@@ -29,7 +29,12 @@ from steelyard.table.labels import (
 )
 from steelyard.table.schema import TableSchema
 from steelyard.table.summary.column_rules import column_positions
-from steelyard.weighting import AttributeWeighting, LogProbs, Weighting
+from steelyard.weighting import (
+    AttributeWeighting,
+    HierarchicalWeighting,
+    LogProbs,
+    Weighting,
+)
 
 if TYPE_CHECKING:
     from steelyard.io.scanning import Scan
@@ -167,12 +172,11 @@ class PenaltySetting:
 
         A weighting with levels brings its own ridge; the share of a mixture is free.
         """
-        ridge = weighting.strengths(evidence)
-        if ridge is not None:
-            return Penalty(*ridge)
+        if isinstance(weighting, HierarchicalWeighting):
+            return Penalty(*weighting.strengths(evidence))
         if self.kind is None or self.strength == 0.0:
             return None
-        free = weighting.n_free
+        free = int(weighting.is_mixture)
         if self.kind == "ridge":
             return Penalty(self.strength, self.center, None, free)
         above, below = box.lower >= self.center, box.upper <= self.center

@@ -4,6 +4,9 @@ The effects of bins have a Gaussian-process prior: the covariance of two bins is
 over several length scales, each given as a number of bins. Its main components are the
 basis, so that a curve is still one table over the finest bins. Categories have the
 identity, interactions the product of the covariances of their sides.
+
+Evidence is smooth too: an average over tables that are cut at each length scale. That
+is why the basis is here, where counts become probabilities, and not with the fit.
 """
 
 from __future__ import annotations
@@ -80,41 +83,18 @@ def with_finest_bins(numeric: Any) -> Any:
         is_ten = numeric == "equal-frequency"
         return EqualFrequencyDiscretizer(FINEST) if is_ten else numeric
     if isinstance(numeric, Mapping):
-        return {column: with_finest_bins(own) for column, own in numeric.items()}
+        return {
+            column: with_finest_bins(setting) for column, setting in numeric.items()
+        }
     if isinstance(numeric, (list, tuple)):
         return tuple(map(with_finest_bins, numeric))
     return numeric
 
 
-@lru_cache(maxsize=4096)
-def _merged(n_bins: int, n_groups: int) -> tuple[int, ...]:
-    """Return the group of every bin, from 1 on: groups of about equal size."""
-    if n_groups >= n_bins:
-        return tuple(range(1, n_bins + 1))
-    return tuple((1 + np.arange(n_bins) * n_groups // n_bins).tolist())
+# ------------------------------------------------------------------------ covariances
 
-
-# What only depends on numbers of bins and groups is the same for most attributes of a
-# table, and of its folds.
-@lru_cache(maxsize=1024)
-def _bin_groupings(
-    n: int, missing_is_value: bool, n_bins: tuple[int, ...]
-) -> list[Ints]:
-    """Group bins by each number; missing cells are merged with no bin."""
-    numbers = sorted({min(number, n) for number in n_bins})
-    return [
-        np.array([0, *_merged(n, number), *[number + 1] * missing_is_value])
-        for number in numbers
-    ]
-
-
-@lru_cache(maxsize=1024)
-def _some_bins(n: int, missing_is_value: bool) -> FeatureSchema:
-    """Return an attribute of n bins, with cut points that do not matter."""
-    edges = tuple(map(float, range(1, n)))
-    return FeatureSchema(
-        None, "binned", "numbers", edges=edges, missing_is_value=missing_is_value
-    )
+# What depends on numbers of bins alone is the same for most columns of a table, and of
+# its folds.
 
 
 def closeness(n: int, n_bins: tuple[int, ...], width: float = 1.0) -> Floats:
@@ -125,19 +105,18 @@ def closeness(n: int, n_bins: tuple[int, ...], width: float = 1.0) -> Floats:
 
     over R length scales, given as numbers r of bins, with the width w in bins of each.
     """
-    apart = np.subtract.outer(np.arange(n), np.arange(n)) / (width * n)
-    near: Floats = np.exp(-0.5 * np.multiply.outer(n_bins, apart) ** 2).mean(axis=0)
+    distance = np.subtract.outer(np.arange(n), np.arange(n)) / (width * n)
+    near: Floats = np.exp(-0.5 * np.multiply.outer(n_bins, distance) ** 2).mean(axis=0)
     return near
 
 
 @lru_cache(maxsize=1024)
-def _average(n: int, n_bins: tuple[int, ...]) -> Floats:
-    """Return the share of each bin in the average around every bin."""
-    near = closeness(n, n_bins, _EVIDENCE_WIDTH)
+def averages(n: int, n_bins: tuple[int, ...], width: float = 1.0) -> Floats:
+    """Return the share of each bin in the average around every bin, shape (n, n)."""
+    near = closeness(n, n_bins, width)
     return near / near.sum(axis=1, keepdims=True)
 
 
-@lru_cache(maxsize=1024)
 def _smooth(n: int, n_others: int, n_bins: tuple[int, ...]) -> Floats:
     """Factor the covariance of the effects of codes that make a smooth curve.
 
@@ -155,27 +134,39 @@ def _smooth(n: int, n_others: int, n_bins: tuple[int, ...]) -> Floats:
     return np.asarray(vectors[:, kept] * np.sqrt(variances[kept]))
 
 
+def _sparse_factor(factor: Floats) -> _Factor:
+    """Return the entries of a map from effects to codes."""
+    codes, effects = np.nonzero(factor)
+    return codes, effects, factor[codes, effects], factor.shape[1]
+
+
 @lru_cache(maxsize=1024)
-def _smooth_interaction(
+def _curve(n: int, n_others: int, n_bins: tuple[int, ...]) -> _Factor:
+    """Return the factor of a smooth curve of n bins, and of codes after these."""
+    return _sparse_factor(_smooth(n, n_others, n_bins))
+
+
+@lru_cache(maxsize=1024)
+def _interaction(
     n_bins: tuple[int, int], n_groups: tuple[int, int], is_smooth: bool
 ) -> _Factor:
-    """Factor the covariance of cells of an interaction: a product of its sides'.
+    """Return the factor of the cells of an interaction: a product of its sides'.
 
     The first groups of a side are bins, and are smooth; categories are independent.
     """
-    of_sides = [
+    sides = [
         _smooth(n, size - 1 - n, (*(r for r in _INTERACTION_SCALES if r < n), n))
         if n and is_smooth
         else np.eye(size)[:, 1:]
         for n, size in zip(n_bins, n_groups, strict=True)
     ]
-    return _positions(np.asarray(np.kron(*of_sides), dtype=np.float64))
+    return _sparse_factor(np.asarray(np.kron(*sides), dtype=np.float64))
 
 
-def _positions(factor: Floats) -> _Factor:
-    """Return where a map from effects to codes has entries."""
-    codes, effects = np.nonzero(factor)
-    return codes, effects, factor[codes, effects], factor.shape[1]
+def _independent(n_codes: int) -> _Factor:
+    """Return the factor of categories: the identity, without code 0."""
+    codes = np.arange(1, n_codes)
+    return codes, codes - 1, np.ones(len(codes)), len(codes)
 
 
 def trend(edges: Floats) -> Floats:
@@ -210,19 +201,32 @@ def _trend_entries(edges: tuple[float, ...]) -> Floats:
 def _with_trend(factor: _Factor, edges: tuple[float, ...]) -> _Factor:
     """Add a trend of bins, as the last effect."""
     codes, effects, entries, n_effects = factor
-    n, own = len(edges) + 1, _trend_entries(edges)
+    n = len(edges) + 1
     return (
         np.concatenate([codes, np.arange(1, n + 1)]),
         np.concatenate([effects, np.full(n, n_effects)]),
-        np.concatenate([entries, own]),
+        np.concatenate([entries, _trend_entries(edges)]),
         n_effects + 1,
     )
 
 
-def _independent(groups: Ints) -> _Factor:
-    """Give each group an independent effect."""
-    known = np.flatnonzero(groups)
-    return known, groups[known] - 1, np.ones(len(known)), int(groups.max(initial=0))
+# ------------------------------------------------------------------------------ basis
+
+
+@lru_cache(maxsize=1024)
+def _merged_bins(n: int, has_missing: bool, n_groups: int) -> Ints:
+    """Merge n bins to groups of about equal size; missing cells are a separate one."""
+    groups = 1 + np.arange(n) * n_groups // n
+    return np.append([0, *groups.tolist()], [n_groups + 1] * has_missing).astype(int)
+
+
+@lru_cache(maxsize=1024)
+def _some_bins(n: int, has_missing: bool) -> FeatureSchema:
+    """Return an attribute of n bins, with cut points that do not matter."""
+    edges = tuple(map(float, range(1, n)))
+    return FeatureSchema(
+        None, "binned", "numbers", edges=edges, missing_is_value=has_missing
+    )
 
 
 @dataclass(frozen=True)
@@ -242,73 +246,41 @@ class EffectBasis:
         """One attribute for each encoding."""
         return self.encodings.schema
 
-    @cached_property
-    def groupings(self) -> list[tuple[int, Ints]]:
-        """Attributes of single columns, and the group of each code, 0 for none.
-
-        There is one entry for each length scale; interactions have no evidence.
-        """
-        return [
-            (j, groups)
-            for j in self.schema.without_interactions.coded.tolist()
-            for groups in self._groupings(self.schema.features[j])
-        ]
-
-    def _groupings(self, feature: FeatureSchema) -> list[Ints]:
-        if feature.kind != "binned" or not self.n_bins:
-            return [np.arange(feature.n_codes)]
+    def _scales(self, feature: FeatureSchema) -> list[int]:
+        """Return the length scales of an attribute, none if it is not smooth."""
         n = len(feature.edges) + 1
-        return _bin_groupings(n, feature.missing_is_value, self.n_bins)
-
-    def _ordered_groups(self, side: Side) -> int:
-        """Return how many groups of a side are bins, not categories or missing."""
-        feature = self.schema.features[side.feature]
-        is_binned = feature.kind == "binned"
-        return (side.n_groups - 1 - feature.missing_is_value) * is_binned
+        numbers = sorted({min(number, n) for number in self.n_bins})
+        return numbers if feature.kind == "binned" and len(numbers) > 1 else []
 
     @cached_property
-    def _factors(self) -> list[tuple[int, _Factor]]:
-        """Coded attributes, each with its sparse factor."""
-        return [(j, self._factor(j)) for j in self.schema.coded.tolist()]
+    def length_scales(self) -> Encodings:
+        """An encoding for each length scale; interactions, without evidence, have none.
 
-    def with_interactions(self, encodings: Encodings) -> EffectBasis:
-        """Return the basis of a schema with interactions, reusing what is computed."""
-        out = EffectBasis(encodings, self.n_bins)
-        more = [j for j in out.schema.coded.tolist() if j >= len(self.schema)]
-        vars(out)["_factors"] = [*self._factors, *((j, out._factor(j)) for j in more)]
-        return out
-
-    def _factor(self, j: int) -> _Factor:
-        feature = self.schema.features[j]
-        if feature.sides:
-            a, b = feature.sides
-            n_bins = self._ordered_groups(a), self._ordered_groups(b)
-            return _smooth_interaction(
-                n_bins, (a.n_groups, b.n_groups), bool(self.n_bins)
-            )
-        groupings = self._groupings(feature)
-        if feature.kind == "binned" and len(groupings) > 1:
-            n = len(feature.edges) + 1
-            smooth = _smooth(n, int(feature.missing_is_value), self.n_bins)
-            factor = _positions(smooth)
-        else:
-            factor = _independent(groupings[0])
-        return _with_trend(factor, feature.edges) if self.is_curve[j] else factor
+        Attributes that are not smooth are as they are.
+        """
+        features, columns, codes = [], [], []
+        for j in self.schema.without_interactions.coded.tolist():
+            feature = self.schema.features[j]
+            n, has_missing = len(feature.edges) + 1, feature.missing_is_value
+            scales = self._scales(feature)
+            columns += [j] * max(len(scales), 1)
+            features += [_some_bins(number, has_missing) for number in scales]
+            codes += [_merged_bins(n, has_missing, number) for number in scales]
+            if not scales:
+                features.append(feature)
+                codes.append(np.arange(feature.n_codes))
+        merged = TableSchema(tuple(features))
+        return Encodings(self.schema, merged, np.array(columns, dtype=np.int64), codes)
 
     def smoothed(self, log_prob: Floats) -> Floats:
         """Return log-probabilities of codes (V, K) where curves of bins are smooth."""
         out = log_prob.copy()
         for j, feature in enumerate(self.schema.features):
-            if feature.kind == "binned" and len(self._groupings(feature)) > 1:
+            if self._scales(feature):
                 n, first = len(feature.edges) + 1, self.schema.offsets[j] + 1
-                out[first : first + n] = _average(n, self.n_bins) @ out[first:][:n]
+                shares = averages(n, self.n_bins, _EVIDENCE_WIDTH)
+                out[first : first + n] = shares @ out[first : first + n]
         return out
-
-    @cached_property
-    def owners(self) -> Ints:
-        """Attribute that each effect belongs to, shape (effects,)."""
-        sizes = [n_effects for _, (*_, n_effects) in self._factors]
-        return np.repeat([j for j, _ in self._factors], sizes).astype(np.int64)
 
     @cached_property
     def is_curve(self) -> NDArray[np.bool_]:
@@ -322,21 +294,53 @@ class EffectBasis:
         return has_trend & (n_edges > 0) & bool(self.n_bins)
 
     @cached_property
+    def _factors(self) -> list[tuple[int, _Factor]]:
+        """Coded attributes, each with its sparse factor."""
+        return [(j, self._factor(j)) for j in self.schema.coded.tolist()]
+
+    def _factor(self, j: int) -> _Factor:
+        feature = self.schema.features[j]
+        if feature.sides:
+            a, b = feature.sides
+            n_bins = self._binned_groups(a), self._binned_groups(b)
+            return _interaction(n_bins, (a.n_groups, b.n_groups), bool(self.n_bins))
+        factor = _independent(feature.n_codes)
+        if self._scales(feature):
+            n, n_others = len(feature.edges) + 1, int(feature.missing_is_value)
+            factor = _curve(n, n_others, self.n_bins)
+        return _with_trend(factor, feature.edges) if self.is_curve[j] else factor
+
+    def _binned_groups(self, side: Side) -> int:
+        """Return how many groups of a side are bins, not categories or missing."""
+        feature = self.schema.features[side.feature]
+        is_binned = feature.kind == "binned"
+        return (side.n_groups - 1 - feature.missing_is_value) * is_binned
+
+    @cached_property
+    def owners(self) -> Ints:
+        """Attribute that each effect belongs to, shape (effects,)."""
+        sizes = [n_effects for _, (*_, n_effects) in self._factors]
+        return np.repeat([j for j, _ in self._factors], sizes).astype(np.int64)
+
+    @cached_property
     def matrix(self) -> csr_array:
         r"""The map from effects, all of the same variance, to effects of codes.
 
         Shape (codes, effects). Without length scales it is the identity. Bins have the
         covariance of a smooth curve, ``closeness``; its main components are the columns
-        here, fewer than bins, and a trend. Cells of
-        interactions have the product of the covariances of their sides.
+        here, fewer than bins, and a trend. Cells of interactions have the product of
+        the covariances of their sides.
         """
-        rows, columns, entries, first = [], [], [], 0
-        for j, (codes, effects, values, n_effects) in self._factors:
+        rows, columns, entries = [np.arange(0)], [np.arange(0)], [np.empty(0)]
+        n_effects = 0
+        for j, (codes, effects, values, size) in self._factors:
             rows.append(self.schema.offsets[j] + codes)
-            columns.append(first + effects)
+            columns.append(n_effects + effects)
             entries.append(values)
-            first += n_effects
-        return _sparse(entries, rows, columns, (self.schema.n_codes, first))
+            n_effects += size
+        positions = np.concatenate(rows), np.concatenate(columns)
+        shape = self.schema.n_codes, n_effects
+        return csr_array((np.concatenate(entries), positions), shape=shape)
 
     @cached_property
     def entries(self) -> Entries:
@@ -354,45 +358,8 @@ class EffectBasis:
         starts, columns, entries = self.transposed_entries
         return starts, columns, entries**2
 
-    @cached_property
-    def tables(self) -> tuple[TableSchema, csr_array]:
-        """A separate table at each length scale, without interactions.
-
-        With it comes a matrix of ones, shape (codes there, codes here), which adds up
-        counts of codes to those of groups.
-        """
-        groupings = self.groupings
-        features = [self._merged(self.schema.features[j], own) for j, own in groupings]
-        merged, schema = TableSchema(tuple(features)), self.schema
-        firsts = zip(groupings, merged.offsets[:-1].tolist(), strict=True)
-        rows = [first + own for (_, own), first in firsts]
-        offsets = schema.offsets.tolist()
-        columns = [np.arange(offsets[j], offsets[j] + len(own)) for j, own in groupings]
-        ones = [np.ones(sum(map(len, rows)))]
-        return merged, _sparse(ones, rows, columns, (merged.n_codes, schema.n_codes))
-
-    @staticmethod
-    def _merged(feature: FeatureSchema, groups: Ints) -> FeatureSchema:
-        """Return an attribute of groups; only the number of bins matters."""
-        if feature.kind != "binned":
-            return feature
-        missing = feature.missing_is_value
-        return _some_bins(int(groups[len(feature.edges) + 1]), missing)
-
 
 def _entries(matrix: csr_array) -> Entries:
     """Return a sparse matrix with unsigned positions, which kernels read fast."""
-    starts, columns = (own.astype(np.uint32) for own in (matrix.indptr, matrix.indices))
+    starts, columns = matrix.indptr.astype(np.uint32), matrix.indices.astype(np.uint32)
     return starts, columns, matrix.data
-
-
-def _sparse(
-    entries: list[Floats],
-    rows: list[Ints],
-    columns: list[Ints],
-    shape: tuple[int, int],
-) -> csr_array:
-    if not rows:
-        return csr_array(shape)
-    where = np.concatenate(rows), np.concatenate(columns)
-    return csr_array((np.concatenate(entries), where), shape=shape)

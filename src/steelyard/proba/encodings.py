@@ -1,4 +1,4 @@
-"""Encodings: bins by several discretizers, each as an attribute with its own evidence.
+"""Encodings: bins by several discretizers, each as an attribute with separate evidence.
 
 A column has one code, by the union of all cut points. A fit may weigh its bins by each
 discretizer separately: tables by the codes of encodings add up to one for each column.
@@ -40,8 +40,10 @@ def encoding_codes(feature: FeatureSchema, cuts: tuple[int, ...]) -> Ints:
 
 def finest_codes(feature: FeatureSchema) -> Ints:
     """Return the code of each code of a column in its last, finest encoding."""
-    cut = [cuts for cuts in feature.cuts if cuts]
-    return encoding_codes(feature, cut[-1]) if cut else np.arange(feature.n_codes)
+    with_cuts = [cuts for cuts in feature.cuts if cuts]
+    if not with_cuts:
+        return np.arange(feature.n_codes)
+    return encoding_codes(feature, with_cuts[-1])
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,8 @@ class Encodings:
     @classmethod
     def joint(cls, schema: TableSchema) -> Encodings:
         """Return columns as they are, with one encoding each."""
-        return cls(schema, schema, np.arange(len(schema)), [])
+        codes = [np.arange(feature.n_codes) for feature in schema.features]
+        return cls(schema, schema, np.arange(len(schema)), codes)
 
     @classmethod
     def separate(cls, schema: TableSchema) -> Encodings:
@@ -73,26 +76,19 @@ class Encodings:
         features: list[FeatureSchema] = []
         columns: list[int] = []
         codes: list[Ints] = []
-        last: list[int] = []
+        finest: list[int] = []
         for j, feature in enumerate(schema.features):
-            for cuts in feature.cuts or [None]:
-                own = np.arange(feature.n_codes)
-                new = feature
-                if cuts is not None:
-                    own = encoding_codes(feature, cuts)
-                    edges = tuple(feature.edges[k] for k in cuts)
-                    fill = None if feature.fill is None else int(own[int(feature.fill)])
-                    new = replace(feature, edges=edges, cuts=(), fill=fill)
-                elif feature.sides:
-                    a, b = feature.sides
-                    sides = (
-                        replace(side, feature=last[side.feature]) for side in (a, b)
-                    )
-                    new = replace(feature, sides=tuple(sides))
-                features.append(new)
-                columns.append(j)
-                codes.append(own)
-            last.append(len(features) - 1)
+            for cuts in feature.cuts:
+                codes.append(encoding_codes(feature, cuts))
+                edges, fill = tuple(feature.edges[k] for k in cuts), feature.fill
+                fill = None if fill is None else int(codes[-1][int(fill)])
+                features.append(replace(feature, edges=edges, cuts=(), fill=fill))
+            if not feature.cuts:
+                codes.append(np.arange(feature.n_codes))
+                sides = [replace(s, feature=finest[s.feature]) for s in feature.sides]
+                features.append(replace(feature, sides=tuple(sides)))
+            columns += [j] * (len(features) - len(columns))
+            finest.append(len(features) - 1)
         return cls(schema, TableSchema(tuple(features)), np.array(columns), codes)
 
     @property
@@ -114,14 +110,12 @@ class Encodings:
     def matrix(self) -> csr_array:
         """Ones that add up tables of encodings, shape (codes of columns, codes)."""
         rows, columns = [np.arange(0)], [np.arange(0)]
-        for k, (j, own) in enumerate(
-            zip(self.columns.tolist(), self.codes, strict=True)
-        ):
-            rows.append(self.joined.offsets[j] + np.arange(len(own)))
-            columns.append(self.schema.offsets[k] + own)
-        where = np.concatenate(rows), np.concatenate(columns)
+        for k, (j, codes) in enumerate(zip(self.columns, self.codes, strict=True)):
+            rows.append(self.joined.offsets[j] + np.arange(len(codes)))
+            columns.append(self.schema.offsets[k] + codes)
+        positions = np.concatenate(rows), np.concatenate(columns)
         shape = self.joined.n_codes, self.schema.n_codes
-        return csr_array((np.ones(len(where[0])), where), shape=shape)
+        return csr_array((np.ones(len(positions[0])), positions), shape=shape)
 
     def added(self, table: Floats) -> Floats:
         """Add up what the encodings of a column have for each of its codes."""
@@ -139,8 +133,6 @@ class Encodings:
 
     def counts(self, counts: Counts) -> Counts:
         """Return counts by the codes of encodings."""
-        if self.is_joint:
-            return counts
         by_code = self.collected(counts.by_code)
         return replace(counts, schema=self.schema, by_code=by_code)
 

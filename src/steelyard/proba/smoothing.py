@@ -22,7 +22,6 @@ from steelyard.proba.counts import Counts
 from steelyard.proba.encodings import Encodings
 from steelyard.proba.gaussian import GaussianTable, estimate_gaussian
 from steelyard.table.codes import FeatureTable
-from steelyard.table.schema import TableSchema
 
 
 class Smoothing(DeclaredPart):
@@ -339,23 +338,19 @@ class Estimation:
     """Factors on the counts of each attribute before they are smoothed, shape (d,)."""
 
     n_bins: tuple[int, ...] = ()
-    """Numbers of bins at which bins are merged; empty for bins as they are."""
-
-    def basis(self, schema: TableSchema) -> EffectBasis:
-        """Return the attributes of a schema at each resolution."""
-        return EffectBasis(Encodings.joint(schema), self.n_bins)
+    """Length scales as numbers of bins; empty for bins as they are."""
 
     def tables(
         self, counts: Counts, basis: EffectBasis | None = None
     ) -> tuple[Floats, FeatureTable, GaussianTable]:
         """Return log priors, log-probabilities of codes, and densities.
 
-        With several resolutions log-probabilities are averages over these, and smooth.
-        Interactions have none: their rows are zero. ``basis`` of the schema may be at
-        hand.
+        With several length scales log-probabilities are averages over these, and
+        smooth. Interactions have none: their rows are zero. The basis of the schema may
+        be given.
         """
         if basis is None:
-            basis = self.basis(counts.schema)
+            basis = EffectBasis(Encodings.joint(counts.schema), self.n_bins)
         log_prior = estimate_prior(self.prior, counts, self.smoothing)
         log_prob = self._log_prob(self._factored(counts), basis)
         no_attributes = np.zeros((0, counts.n_classes))
@@ -368,11 +363,9 @@ class Estimation:
         schema = counts.schema
         if not self.n_bins and not schema.is_interaction.any():
             return self.smoothing.log_prob(counts)
-        merged, groups = basis.tables
-        at_each = replace(counts, schema=merged, by_code=groups @ counts.by_code)
-        log_prob = groups.T @ self.smoothing.log_prob(at_each).values
-        owners = [j for j, _ in basis.groupings]
-        n_scales = np.maximum(np.bincount(owners, minlength=len(schema)), 1)
+        scales = basis.length_scales
+        log_prob = scales.added(self.smoothing.log_prob(scales.counts(counts)).values)
+        n_scales = np.maximum(np.bincount(scales.columns, minlength=len(schema)), 1)
         table = FeatureTable(log_prob, schema.offsets)
         averages = log_prob / table.spread(n_scales)[:, None]
         return replace(table, values=basis.smoothed(averages))

@@ -197,7 +197,6 @@ class MixtureWeighting(Weighting):
 
     has_hessian: ClassVar[bool] = True
     is_mixture: ClassVar[bool] = True
-    n_free: ClassVar[int] = 1
 
     def halves(self) -> tuple[Weighting, Weighting]:
         """Return the weightings of both halves, the class-specific one first."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -28,22 +28,15 @@ _ROUNDING = 1e-12
 class LogProbs:
     """Log-probabilities before weighting: what there is to be weighted."""
 
-    encodings: Encodings
-    """The attributes: columns, or several encodings of each."""
+    basis: EffectBasis
+    """The attributes, which are columns or several encodings of each, and the basis of
+    the effects of their codes."""
 
     log_prior: Floats
     """Shape (K,)."""
 
     table: FeatureTable
     """Log-probabilities of codes, shape (V, K)."""
-
-    given_basis: EffectBasis | None = None
-    """The basis of effects; None for bins as they are."""
-
-    @property
-    def schema(self) -> TableSchema:
-        """One attribute for each encoding."""
-        return self.encodings.schema
 
     def __post_init__(self) -> None:
         """Make equal what differs between classes by rounding alone.
@@ -54,10 +47,15 @@ class LogProbs:
         object.__setattr__(self, "table", replace(self.table, values=values))
         object.__setattr__(self, "log_prior", _without_rounding(self.log_prior))
 
-    @cached_property
-    def basis(self) -> EffectBasis:
-        """The basis of effects of values."""
-        return self.given_basis or EffectBasis(self.encodings)
+    @property
+    def encodings(self) -> Encodings:
+        """Columns and their encodings."""
+        return self.basis.encodings
+
+    @property
+    def schema(self) -> TableSchema:
+        """One attribute for each encoding."""
+        return self.basis.schema
 
     @property
     def n_classes(self) -> int:
@@ -76,12 +74,12 @@ class LogProbs:
 
     @cached_property
     def centers(self) -> Floats:
-        """What shared weights of a hierarchy are drawn to, the overall one being 1."""
-        schema, of = self.schema, self.encodings
-        is_own = of.is_first & ~schema.is_linear & ~schema.is_interaction
+        """Prior means of shared weights of a hierarchy, the overall one being 1."""
+        schema, encodings = self.schema, self.encodings
+        is_one = encodings.is_first & ~schema.is_linear & ~schema.is_interaction
         if self.basis.n_bins:  # a curve has a trend instead
-            is_own &= ~of.is_coarser
-        return is_own.astype(np.float64)
+            is_one &= ~encodings.is_coarser
+        return is_one.astype(np.float64)
 
     @cached_property
     def value_rows(self) -> Ints:
@@ -113,14 +111,13 @@ class Effect:
     multipliers: Floats
     """Shape (g, K)."""
 
-    def each(self, function: Callable[..., Any], *others: Effect) -> Effect:
-        """Return what a function makes of each array, and of those of others."""
-        arrays = zip(*(vars(own).values() for own in (self, *others)), strict=True)
-        return Effect(*(function(*some) for some in arrays))
-
     def __add__(self, other: Effect) -> Effect:
         """Add two of them."""
-        return self.each(np.add, other)
+        return Effect(
+            self.base + other.base,
+            self.table + other.table,
+            self.multipliers + other.multipliers,
+        )
 
 
 @dataclass(frozen=True)
@@ -156,17 +153,11 @@ class Weighting(DeclaredPart):
     has_class_weights: ClassVar[bool] = True
     """Whether an attribute may count more for one class than for another."""
 
-    has_levels: ClassVar[bool] = False
-    """Whether weights come in levels, each drawn to the one above by its own ridge."""
-
     has_shapes: ClassVar[bool] = False
     """Whether each value has weights of its own, so that curves can have any shape."""
 
     rows_needed: ClassVar[RowsNeeded] = "counts"
     """What finding the start of the weights keeps of the rows."""
-
-    n_free: ClassVar[int] = 0
-    """How many weights at the beginning of the vector no penalty holds."""
 
     @property
     def joined_columns(self) -> Any:
@@ -219,13 +210,6 @@ class Weighting(DeclaredPart):
         """Return the share of the first of several effects, and the effects."""
         return 1.0, (self.apply(weights, evidence),)
 
-    def diagonal(self, curvature: Effect, evidence: LogProbs) -> Floats:
-        """Turn curvatures of the effect into those of the weights, couplings left out.
-
-        Weightings with levels answer it.
-        """
-        raise NotImplementedError
-
     def pullback(self, gradient: Effect, evidence: LogProbs) -> Floats:
         """Turn a gradient with respect to the effect into one for the weights."""
         inner = self._pullback(gradient, evidence)
@@ -237,15 +221,16 @@ class Weighting(DeclaredPart):
         return np.concatenate([[first], inner])
 
     def jacobian(self, evidence: LogProbs, rows: Ints) -> csr_array:
-        """Return what weights do to some table rows: shape (rows · K, p)."""
+        """Return the derivative of some table rows by weights: shape (rows · K, p)."""
         k, g = evidence.n_classes, len(evidence.gaussian)
         table = np.zeros_like(evidence.table.values)
-        effect, found = Effect(np.zeros(k), table, np.zeros((g, k))), []
+        effect = Effect(np.zeros(k), table, np.zeros((g, k)))
+        derivatives = [csr_array((0, self.size(evidence)))]
         for row, c in np.ndindex(len(rows), k):
             table[rows[row], c] = 1.0
-            found.append(csr_array(self.pullback(effect, evidence)[None, :]))
+            derivatives.append(csr_array(self.pullback(effect, evidence)[None, :]))
             table[rows[row], c] = 0.0
-        return csr_array(vstack([csr_array((0, self.size(evidence))), *found]))
+        return csr_array(vstack(derivatives))
 
     def fitted(self, weights: Floats, evidence: LogProbs) -> dict[str, Any]:
         """Name the weights as fitted attributes of a classifier."""
@@ -263,11 +248,7 @@ class Weighting(DeclaredPart):
         """
         raise NotImplementedError
 
-    def strengths(self, evidence: LogProbs) -> tuple[Floats, Floats] | None:
-        """Strength and centre of a ridge that belongs to the weighting, if one does."""
-        return None
-
-    # ----------------------------------------------------------- what subclasses say
+    # ------------------------------------------------- what subclasses implement
 
     def _size(self, evidence: LogProbs) -> int:
         raise NotImplementedError

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array, kron
+from scipy.sparse import csr_array, eye_array, hstack, kron
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.settings import (
@@ -72,7 +72,6 @@ class HierarchicalWeighting(Weighting):
     departs from it as far as the rows support.
     """
 
-    has_levels: ClassVar[bool] = True
     has_shapes: ClassVar[bool] = True
 
     @property
@@ -136,31 +135,28 @@ class HierarchicalWeighting(Weighting):
 
     def start(self, evidence: LogProbs) -> Floats:
         """Return the weights of plain naive Bayes."""
-        strengths = self.strengths(evidence)
-        assert strengths is not None
-        return strengths[1]
+        return self.strengths(evidence)[1]
 
     def strengths(self, evidence: LogProbs) -> tuple[Floats, Floats]:
-        """Strength and centre of every weight."""
+        """Return the regularisation strength and the prior mean of every weight."""
+        schema, basis = evidence.schema, evidence.basis
         k, d = evidence.n_classes, evidence.n_features
-        overall = min(float(self.overall), _RIGID)
-        of_class = np.full(d, self.by_class)
-        of_class[evidence.schema.is_linear] = self.slope * self.by_value
-        owners, schema = evidence.basis.owners, evidence.schema
-        of_value = self.by_value * np.maximum(
+        factor = np.where(basis.encodings.is_coarser, self.intervals, 1.0)
+        by_class = np.full(d, self.by_class)
+        by_class[schema.is_linear] = self.slope * self.by_value
+        by_value = self.by_value * np.maximum(
             schema.n_categories / _MAX_PLAIN_CATEGORIES, 1.0
         )
-        held = np.where(evidence.encodings.is_coarser, self.intervals, 1.0)
-        of_value = np.where(
-            schema.is_interaction, self.by_interaction, held * of_value
-        )[owners]
+        by_value = np.where(
+            schema.is_interaction, self.by_interaction, factor * by_value
+        )
         strength = np.concatenate(
             [
                 np.full(k, self.intercept),
-                [overall],
-                held * self.shared,
-                np.repeat(held * of_class, k),
-                np.repeat(of_value, k),
+                [min(float(self.overall), _RIGID)],
+                factor * self.shared,
+                np.repeat(factor * by_class, k),
+                np.repeat(by_value[basis.owners], k),
             ]
         )
         center = np.zeros(len(strength))
@@ -195,14 +191,10 @@ class HierarchicalWeighting(Weighting):
         self, weights: Floats, before: LogProbs, after: LogProbs
     ) -> Floats:
         """Return the same weights with zeros for interactions that were added."""
-        level, d, k = self.levels(weights, before), after.n_features, after.n_classes
-        shared, by_class = np.zeros(d), np.zeros((d, k))
-        by_value = np.zeros((len(after.basis.owners), k))
-        shared[: before.n_features] = level.shared
-        by_class[: before.n_features] = level.by_class
-        by_value[: len(level.by_value)] = level.by_value
-        parts = (level.intercept, level.overall, shared, by_class, by_value)
-        return np.concatenate([part.ravel() for part in parts])
+        level, out = self.levels(weights, before), np.zeros(self.size(after))
+        for old, new in zip(level, self.levels(out, after), strict=True):
+            new[: len(old)] = old
+        return out
 
     def apply(self, weights: Floats, evidence: LogProbs) -> Effect:
         """Turn weights into their effect on the scores."""
@@ -211,17 +203,18 @@ class HierarchicalWeighting(Weighting):
         return Effect(evidence.log_prior + effect.base, table, effect.multipliers)
 
     def by_encoding(self, weights: Floats, evidence: LogProbs) -> Effect:
-        """Return the effect with a table by the codes of encodings."""
+        """Return the effect with a table by the codes of encodings, E w + B u."""
         level, total = self.levels(weights, evidence), self.totals(weights, evidence)
-        values, entries = evidence.table.values, evidence.basis.entries
-        owners, table = evidence.table.owners.view(np.uint64), np.zeros(values.shape)
-        weigh_table(owners, total, values, *entries, level.by_value, table)
+        values, owners = evidence.table.values, evidence.table.owners.view(np.uint64)
+        table, basis = np.zeros(values.shape), evidence.basis.entries
+        weigh_table(owners, total, values, *basis, level.by_value, table)
         return Effect(level.intercept, table, total[evidence.gaussian])
 
     def pullback(self, gradient: Effect, evidence: LogProbs, power: int = 1) -> Floats:
         """Turn a gradient with respect to the effect into one for the weights.
 
-        With a ``power`` of 2 what weights multiply counts by its squares.
+        With a ``power`` of 2 that is done by the squares of what weights multiply:
+        curvatures of the effect become those of the weights, couplings left out.
         """
         entries, values = evidence.basis.transposed_entries, evidence.table.values
         if power > 1:
@@ -240,37 +233,19 @@ class HierarchicalWeighting(Weighting):
 
     def jacobian(self, evidence: LogProbs, rows: Ints) -> csr_array:
         """Return the derivative of some table rows by weights: shape (rows · K, p)."""
-        if not evidence.encodings.is_joint:
-            picked = evidence.encodings.matrix[rows]
-            own = np.unique(picked.indices)
-            parts = kron(picked[:, own], np.eye(evidence.n_classes))
-            return csr_array(parts @ self._jacobian(evidence, own))
-        return self._jacobian(evidence, rows)
-
-    def _jacobian(self, evidence: LogProbs, rows: Ints) -> csr_array:
-        """Return the same for table rows of encodings."""
         k, d = evidence.n_classes, evidence.n_features
+        joined = evidence.encodings.matrix[rows]
+        rows = np.unique(joined.indices)  # of encodings
+        values = evidence.table.values[rows]
         owner = evidence.table.spread(np.arange(d))[rows].astype(np.int64)
-        basis = evidence.basis.matrix[rows].tocoo()
-        own, first = evidence.table.values[rows].ravel(), k + 1 + d
-        center = np.repeat(evidence.centers[owner], k)
-        c, place = np.tile(np.arange(k), len(rows)), np.arange(k * len(rows))
-        owner, on = np.repeat(owner, k), np.tile(np.arange(k), basis.nnz)
-        where = np.repeat(basis.row, k) * k + on, np.repeat(basis.col, k) * k + on
-        levels = np.full(len(c), k), k + 1 + owner, first + owner * k + c
-        entries = np.concatenate([center * own, own, own, np.repeat(basis.data, k)])
-        places = np.concatenate([place, place, place, where[0]])
-        columns = np.concatenate([*levels, first + d * k + where[1]])
-        return csr_array(
-            (entries, (places, columns)), shape=(len(place), self.size(evidence))
-        )
-
-    def diagonal(self, curvature: Effect, evidence: LogProbs) -> Floats:
-        """Turn curvatures of the effect into those of the weights, couplings left out.
-
-        Curvatures of a shared weight are added up over the classes.
-        """
-        return self.pullback(curvature, evidence, power=2)
+        weight = (owner[:, None] * k + np.arange(k)).ravel()
+        cells = np.arange(values.size), weight
+        by_class = csr_array((values.ravel(), cells), shape=(values.size, d * k))
+        shared = csr_array(by_class @ kron(eye_array(d), np.ones((k, 1))))
+        overall = shared @ csr_array(evidence.centers[:, None])
+        by_value = kron(evidence.basis.matrix[rows], eye_array(k))
+        levels = [csr_array((values.size, k)), overall, shared, by_class, by_value]
+        return csr_array(kron(joined[:, rows], eye_array(k)) @ hstack(levels, "csr"))
 
     def _shared(self, level: _Levels, evidence: LogProbs) -> Floats:
         """Shared weights of all attributes: the overall weight plus the differences."""
@@ -286,15 +261,15 @@ class HierarchicalWeighting(Weighting):
 
         Those of several encodings of a column are added up.
         """
-        level, of = self.levels(weights, evidence), evidence.encodings
+        level, encodings = self.levels(weights, evidence), evidence.encodings
         shared = self._shared(level, evidence)
-        total = of.by_column(shared[:, None] + level.by_class)
+        total = encodings.by_column(shared[:, None] + level.by_class)
         # A slope that all classes share has no effect; it is rounding.
-        shared = of.by_column(np.where(evidence.schema.is_linear, 0.0, shared))
-        by_code = of.added(evidence.basis.matrix @ level.by_value)
-        offsets = of.joined.offsets
+        shared = encodings.by_column(np.where(evidence.schema.is_linear, 0.0, shared))
+        by_code = encodings.added(evidence.basis.matrix @ level.by_value)
         # Code 0 has none; densities have no codes.
-        effects = [by_code[low + 1 : high].T for low, high in pairwise(offsets)]
+        ends = pairwise(encodings.joined.offsets)
+        effects = [by_code[first + 1 : stop].T for first, stop in ends]
         return {
             "attribute_weights_": shared,
             "class_attribute_weights_": np.ascontiguousarray(total.T),
@@ -316,15 +291,15 @@ def base_shares(
     """
     if not np.isfinite(evidence.log_prior).all():
         return None
-    of, schema = evidence.encodings, evidence.schema
-    values, counts = weighting.by_encoding(weights, evidence).table, of.counts(counts)
+    encodings, schema = evidence.encodings, evidence.schema
+    values = weighting.by_encoding(weights, evidence).table
+    counts = encodings.counts(counts)
     observed = np.ones(schema.n_codes, dtype=bool)
     observed[schema.first_codes] = False
     for j in np.flatnonzero(schema.is_interaction).tolist():
         # An interaction is observed if both its sides are.
-        observed[schema.offsets[j] : schema.offsets[j + 1]] = schema.features[
-            j
-        ].both_known
+        cells = slice(*schema.offsets[j : j + 2])
+        observed[cells] = schema.features[j].both_known
     table = FeatureTable(values, schema.offsets)
     weight = np.where(observed, counts.by_code.sum(axis=1), 0.0)[:, None]
     weight = weight / np.maximum(table.spread(table.collect(weight)), 1e-300)
@@ -334,7 +309,7 @@ def base_shares(
     if not (total > 0.0).all():
         return None
     shares = np.where(observed[:, None], table.spread(variance / total), 0.0)
-    return of.added(shares)
+    return encodings.added(shares)
 
 
 def with_base_rate(model: NBModel, shares: Floats | None, log_prior: Floats) -> NBModel:

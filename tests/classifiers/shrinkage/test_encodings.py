@@ -1,5 +1,7 @@
 """Kinds of numeric columns: bins by one or two discretizers, densities, slopes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from steelyard import NaiveBayes, ShrinkageNB, WeightedNB
 from steelyard.exceptions import ParameterError
+from steelyard.weighting import Effect
 
 
 @pytest.mark.parametrize(
@@ -147,8 +150,11 @@ def test_the_scores_of_a_model_are_those_of_its_encodings(mixed, problem_of):
     change = np.random.default_rng(1).normal(size=problem.size)
     start = weighting.apply(np.zeros(problem.size), problem.evidence)
     random = np.random.default_rng(2)
-    gradient = start.each(lambda own: random.normal(size=own.shape))
-    moved = weighting.apply(change, problem.evidence).each(np.subtract, start)
+    gradient = Effect(
+        *(random.normal(size=own.shape) for own in vars(start).values())
+    )
+    moved = weighting.apply(change, problem.evidence)
+    moved = replace(moved, base=moved.base - problem.evidence.log_prior)
     both = [
         (a * b).sum()
         for a, b in zip(vars(moved).values(), vars(gradient).values(), strict=True)

@@ -142,7 +142,7 @@ def test_the_diagonal_is_that_of_the_hessian(n_classes, make_mixed, problem_of, 
     sample = problem.objective.sample(10**9)
     share = softmax(sample.scores(weights))
     by_effect = sample.rows.scatter(share * (1.0 - share), power=2)
-    diagonal = problem.objective.weighting.diagonal(by_effect, evidence)
+    diagonal = problem.objective.weighting.pullback(by_effect, evidence, power=2)
     bent = sample.curvature(weights, exact=True)
     ridge = problem.objective.penalty.curvature(len(weights))
     exact = [

@@ -139,5 +139,7 @@ def test_evidence_is_learned_at_the_numbers_of_bins(mixed, problem_of):
     problem = problem_of(clf, X, y)
     numbers = problem.evidence.basis.n_bins
     assert numbers == bins_of_resolutions(3) == (4, 9, 20)
-    groups = [g.max() for j, g in problem.evidence.basis.groupings if j == 1]
+    scales = problem.evidence.basis.length_scales
+    pairs = zip(scales.columns, scales.codes, strict=True)
+    groups = [g.max() for j, g in pairs if j == 1]
     assert groups == [4, 9, 20]

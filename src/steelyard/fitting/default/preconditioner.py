@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import block_diag, cholesky
 from scipy.linalg.blas import dtrsv, ssyrk
-from scipy.sparse import csr_array
 
-from steelyard._common.arrays import Floats, Ints
+from steelyard._common.arrays import Floats
 from steelyard.fitting.objective import Objective, Sample
 from steelyard.model.base import softmax
 from steelyard.solvers import Box, Cone, LowRankPreconditioner, Preconditioner
 from steelyard.table.codes import FeatureTable
-from steelyard.weighting import Effect, HierarchicalWeighting, LogProbs, Weighting
+from steelyard.weighting import (
+    Effect,
+    HierarchicalWeighting,
+    LogProbs,
+    MixtureWeighting,
+    Weighting,
+)
 
 # Rows of the sample for a diagonal preconditioner, and rows for each weight if weights
 # are coupled.
@@ -66,9 +71,7 @@ def preconditioner_of(
     objective: Objective, weights: Floats, box: Box
 ) -> Preconditioner | None:
     """Return a preconditioner, None if plain coordinates are used."""
-    if objective.weighting.has_levels:
-        if objective.penalty is None:
-            return None
+    if isinstance(objective.weighting, HierarchicalWeighting):
         if isinstance(box, Cone) and objective.size <= _MAX_COUPLED:
             return CoupledPreconditioner(objective, weights)
         return choose_preconditioner(objective, weights)
@@ -104,13 +107,15 @@ def diagonal_preconditioner(
     The penalty differs by powers of ten from level to level; after this scaling it does
     not. It costs one pass over some rows, and nothing at each step.
     """
+    weighting = objective.weighting
+    assert isinstance(weighting, HierarchicalWeighting)
     assert objective.penalty is not None
     sample = objective.sample(min(_MAX_ROWS, objective.rows.n_rows))
     share = _even_shares(sample, weights)
     curvature = sample.row_weights()[:, None] * share * (1.0 - share)
     by_effect = sample.rows.scatter(curvature, power=2)
     # Couplings are left out; shared weights are rough.
-    diagonal = objective.weighting.diagonal(by_effect, objective.evidence)
+    diagonal = weighting.pullback(by_effect, objective.evidence, power=2)
     ridge = objective.penalty.curvature(len(weights))
     return LowRankPreconditioner(
         ridge + _DIAGONAL_SHARE * diagonal, np.empty((len(weights), 0))
@@ -135,7 +140,7 @@ class CoupledPreconditioner:
         assert isinstance(objective.weighting, HierarchicalWeighting)
         assert objective.penalty is not None
         self._evidence, self._weighting = objective.evidence, objective.weighting
-        self._contrasts = contrasts(objective.evidence.n_classes)
+        self._contrasts = class_contrasts(objective.evidence.n_classes)
         ridge = self._reduced(
             objective.penalty.curvature(len(weights)), self._contrasts**2
         )
@@ -173,14 +178,14 @@ class CoupledPreconditioner:
         )
 
 
-def contrasts(n_classes: int) -> Floats:
+def class_contrasts(n_classes: int) -> Floats:
     """Orthonormal differences of classes, shape (K, K - 1)."""
     ones_first = np.column_stack([np.ones(n_classes), np.eye(n_classes)[:, 1:]])
     return np.linalg.qr(ones_first)[0][:, 1:]
 
 
 def _hessian(
-    sample: Sample, evidence: LogProbs, apart: Floats, weights: Floats
+    sample: Sample, evidence: LogProbs, contrasts: Floats, weights: Floats
 ) -> Floats:
     r"""Second derivatives of the deviance from some rows: the lower triangle.
 
@@ -191,12 +196,15 @@ def _hessian(
     Products of all rows are added to one matrix, one block of rows after the other, so
     that memory does not grow with rows or threads.
     """
-    share = _even_shares(sample, weights)
-    u, entries, cells = sample.row_weights(), sample.entries(), sample.table_rows()
+    share, u = _even_shares(sample, weights), sample.row_weights()
+    entries, codes = sample.entries(), sample.indicators(np.float32)
+    basis = evidence.basis.matrix.astype(np.float32)
     out: _Singles | None = None
     for first in range(0, sample.n_rows, _BLOCK_ROWS):
         rows = slice(first, first + _BLOCK_ROWS)
-        gradients = _Gradients(entries[..., rows], cells[rows], evidence, apart)
+        by_value = (codes[rows] @ basis).toarray()
+        of_rows = _single(entries[..., rows]), by_value, _single(evidence.centers)
+        gradients = _Gradients(*of_rows, _single(contrasts))
         if out is None:
             shape = gradients.n_weights, gradients.n_weights
             out = np.zeros(shape, dtype=np.float32, order="F")
@@ -223,35 +231,37 @@ def _with_products(
     return out
 
 
+@dataclass(frozen=True)
 class _Gradients:
     """Gradients of the scores of some rows by the weights, intercepts first."""
 
-    def __init__(
-        self, entries: Floats, cells: Ints, evidence: LogProbs, apart: Floats
-    ) -> None:
-        self._entries, self._contrasts = entries, apart
-        self._centers = evidence.centers
-        starts = cells.shape[1] * np.arange(len(cells) + 1)
-        is_there = csr_array(
-            (np.ones(cells.size, dtype=np.float32), cells.ravel(), starts),
-            shape=(len(cells), evidence.schema.n_codes),
-        )
-        basis = evidence.basis.matrix.astype(np.float32)
-        self._by_value: _Singles = (is_there @ basis).toarray()
-        self._end = apart.shape[1] + 1 + (1 + len(apart)) * evidence.n_features
-        self.n_weights = self._end + self._by_value.shape[1] * apart.shape[1]
+    entries: _Singles
+    """Log-likelihoods, shape (K, d, s)."""
+
+    by_value: _Singles
+    """Gradients by effects of one class, shape (s, effects)."""
+
+    centers: _Singles
+    contrasts: _Singles
+
+    @property
+    def n_weights(self) -> int:
+        """Number of weights, with contrasts in place of classes."""
+        (k, d, _), m = self.entries.shape, self.contrasts.shape[1]
+        return m + 1 + (1 + k) * d + self.by_value.shape[1] * m
 
     def of_class(self, c: int) -> _Singles:
         """Gradients of the scores of one class, shape (s, p)."""
-        entries, (k, m) = _single(self._entries[c].T), self._contrasts.shape
+        entries, (k, m) = self.entries[c].T, self.contrasts.shape
         out = np.zeros((len(entries), self.n_weights), dtype=np.float32)
-        out[:, :m] = self._contrasts[c]
-        out[:, m] = entries @ _single(self._centers)
         first = m + 1 + entries.shape[1]
+        end = first + k * entries.shape[1]
+        out[:, :m] = self.contrasts[c]
+        out[:, m] = entries @ self.centers
         out[:, m + 1 : first] = entries
-        out[:, first + c : self._end : k] = entries
-        for i, amount in enumerate(_single(self._contrasts[c])):
-            out[:, self._end + i :: m] = amount * self._by_value
+        out[:, first + c : end : k] = entries
+        for i, amount in enumerate(self.contrasts[c]):
+            out[:, end + i :: m] = amount * self.by_value
         return out
 
 
@@ -274,9 +284,8 @@ def rough_hessian(objective: Objective) -> LowRankPreconditioner | None:
     times the rows. None if that would be large, or is not finite.
     """
     weighting, k = objective.weighting, objective.evidence.n_classes
-    halves: tuple[Weighting, ...] = (weighting,)
-    if weighting.is_mixture:
-        halves = weighting.halves()
+    is_mixture = isinstance(weighting, MixtureWeighting)
+    halves = weighting.halves() if is_mixture else (weighting,)
     if objective.size * len(halves) * (k - 1) > _MAX_METRIC_CELLS:
         return None
     sample = objective.sample(min(_MAX_ROWS, objective.n_rows))
@@ -294,12 +303,9 @@ def rough_hessian(objective: Objective) -> LowRankPreconditioner | None:
     common = np.concatenate([np.zeros((n_free, common.shape[1])), common])
     if objective.penalty is not None:
         curvature = curvature + objective.penalty.curvature(len(curvature))
-    # Likelihoods may be so far apart that their squares overflow.
-    return (
-        LowRankPreconditioner(curvature, common)
-        if np.isfinite(curvature).all()
-        else None
-    )
+    if not np.isfinite(curvature).all():
+        return None  # likelihoods so far apart that their squares overflow
+    return LowRankPreconditioner(curvature, common)
 
 
 def _half(
@@ -308,7 +314,7 @@ def _half(
     """Curvatures of single weights and common directions, given soft counts."""
     evidence, total = objective.evidence, first.base[0]
     squares = FeatureTable(evidence.table.values**2, evidence.table.offsets)
-    squared = replace(evidence, log_prior=evidence.log_prior**2, table=squares)
+    squared = LogProbs(evidence.basis, evidence.log_prior**2, squares)
     k = evidence.n_classes
     means = np.stack(
         [weighting.pullback(_of_class(first, c), evidence) for c in range(k)], axis=1
@@ -317,7 +323,7 @@ def _half(
     curvature = np.maximum(curvature, 0.0) + _MIN_CURVATURE_SHARE * max(
         float(curvature.mean()), 1e-300
     )
-    return curvature, means @ contrasts(k) / np.sqrt(1.0 - 1.0 / k)
+    return curvature, means @ class_contrasts(k) / np.sqrt(1.0 - 1.0 / k)
 
 
 def _of_class(effect: Effect, c: int) -> Effect:

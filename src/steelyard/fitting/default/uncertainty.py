@@ -20,7 +20,7 @@ curves leave out; and slopes within bins and beyond the data (`within_bins`).
 from __future__ import annotations
 
 from collections import defaultdict
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +31,7 @@ from steelyard._common.arrays import Floats, Ints
 from steelyard.fitting.problem import Problem
 from steelyard.model.base import softmax
 from steelyard.model.uncertainty import Uncertainty
-from steelyard.proba.basis import closeness
+from steelyard.proba.basis import averages
 from steelyard.table.schema import FeatureSchema, TableSchema
 from steelyard.weighting import HierarchicalWeighting
 
@@ -87,22 +87,24 @@ def uncertainty_of(
 
     ``scale`` multiplies scores before they become probabilities.
     """
-    evidence = problem.evidence
-    is_known = problem.objective.loss.is_likelihood and not len(evidence.gaussian)
-    if not is_known or not evidence.n_features:
+    evidence, loss = problem.evidence, problem.objective.loss
+    is_possible = loss.is_likelihood and not len(evidence.gaussian)
+    if not is_possible or not evidence.n_features:
         return None
-    n_classes = evidence.n_classes
+    n_classes, total = evidence.n_classes, problem.counts.total
     columns = np.array([1]) if n_classes == 2 else np.arange(n_classes)
-    prior = problem.counts.by_class / problem.counts.total
-    prior = np.clip(prior, 1e-6, 1.0 - 1e-6)
-    base = 1.0 / (problem.counts.total * prior * (1.0 - prior))
+    prior = np.clip(problem.counts.by_class / total, 1e-6, 1.0 - 1e-6)
+    base = 1.0 / (total * prior * (1.0 - prior))
     rows = CentredRows(problem, weights, len(columns))
     n_parts = int(min(len(columns), 1 + rows.n_codes * len(columns) // _MAX_NUMBERS))
-    parts = [_Classes(rows, own) for own in np.array_split(columns, n_parts)]
-    found = [own.variances(scale) for own in parts]
-    by_code, of_means = (_rounded(np.hstack(own)) for own in zip(*found, strict=True))
-    of = evidence.encodings
-    return Uncertainty(base[columns], of.added(by_code), of.by_column(of_means))
+    variances = [
+        _Classes(rows, classes).variances(scale)
+        for classes in np.array_split(columns, n_parts)
+    ]
+    by_code, of_means = (_rounded(np.hstack(v)) for v in zip(*variances, strict=True))
+    encodings = evidence.encodings
+    by_code, of_means = encodings.added(by_code), encodings.by_column(of_means)
+    return Uncertainty(base[columns], by_code, of_means)
 
 
 def _rounded(values: Floats) -> Floats:
@@ -118,16 +120,16 @@ def _effective(design: Floats) -> float:
     return float(len(system) - np.trace(np.linalg.inv(system)))
 
 
-def _errors(own: Floats, squares: Floats) -> Floats:
-    """Return mean squared errors of components, by eigenvalues and estimates.
+def _errors(information: Floats, squares: Floats) -> Floats:
+    """Return mean squared errors of components, by eigenvalues g and estimates.
 
     The variance t of a component, 1 as strengths assume, is that and its own estimate
     together: squares are :math:`(g^2 t + g) / (1 + g)^2` on average.
     """
-    learned = (own / (1.0 + own)) ** 2
-    noise = own / (1.0 + own) ** 2
+    g = information
+    learned, noise = (g / (1.0 + g)) ** 2, g / (1.0 + g) ** 2
     t = np.maximum((1.0 + squares - noise) / (1.0 + learned), _MIN_VARIANCE)
-    return np.asarray((own + t) / (1.0 + own) ** 2)
+    return np.asarray((g + t) / (1.0 + g) ** 2)
 
 
 def _merged_codes(schema: TableSchema) -> Ints:
@@ -155,26 +157,25 @@ class _Classes:
         self._others[classes, np.arange(len(classes))] = 1.0
         self._spread = (self._others**2).sum(axis=0) / 2.0
         values, spread = evidence.table.values, evidence.table.spread
-        apart = values @ self._others
+        odds = values @ self._others
         by_class = self._spread / strength.by_class[:, :1]
         shared = 0.5 / strength.shared[:, None] + by_class / 4.0
         self._evidence_design = np.stack(
             [
-                apart * spread(np.sqrt(shared)),
-                (values[:, classes] - apart / 2.0) * spread(np.sqrt(by_class)),
+                odds * spread(np.sqrt(shared)),
+                (values[:, classes] - odds / 2.0) * spread(np.sqrt(by_class)),
             ]
         )
         """What the two weights of evidence do to codes, (2, V, C)."""
-        both = (
-            rows.level.shared[:, None] + rows.level.by_class @ abs(self._others) / 2.0
-        )
-        own = rows.level.by_class @ self._others
+        level = rows.level
+        of_both = level.shared[:, None] + level.by_class @ abs(self._others) / 2.0
+        of_class = level.by_class @ self._others
         self._evidence_estimates = np.stack(
-            [both / np.sqrt(shared), own / np.sqrt(by_class)]
+            [of_both / np.sqrt(shared), of_class / np.sqrt(by_class)]
         )
         """Their estimates, in units of their prior deviations, (2, d, C)."""
         effects = np.sqrt(strength.by_value[:, :1] / self._spread)
-        self._effect_estimates = effects * (rows.level.by_value @ self._others)
+        self._effect_estimates = effects * (level.by_value @ self._others)
         self._odds = rows.effect @ self._others
 
     def variances(self, scale: float) -> tuple[Floats, Floats]:
@@ -198,16 +199,16 @@ class _Classes:
             mean = expit(odds * shrink)
             self._by_row = rows.weights[:, None] * shrink * mean * (1.0 - mean)
             self._curvature = rows.by_code(self._by_row)
-            known, assumed, prior, of_means = self._by_column()
+            errors, assumed, prior, of_means = self._by_column()
             ratio = ratio or self._ratio(assumed)
-            of_rows = ratio * (rows.cells @ known)
+            of_rows = ratio * (rows.cells @ errors)
         unlearned = assumed / np.where(prior > 0.0, prior, np.inf)
         alone = self._noise_of_evidence(unlearned) + self._within_bins(unlearned)
         shares = rows.counts.by_code.sum(axis=1) / rows.counts.total
         of_means *= ratio
         of_means += rows.evidence.table.collect(shares[:, None] ** 2 * alone)
-        of_codes, factor = ratio * known + alone, max(scale, 1.0) ** 2
-        taken_off = max(1.0 - scale, 0.0) * self._beyond_mean
+        of_codes, factor = ratio * errors + alone, max(scale, 1.0) ** 2
+        taken_off = max(1.0 - scale, 0.0) * self._centred_odds
         return factor * of_codes + taken_off**2, factor * of_means
 
     def _by_column(self) -> tuple[Floats, Floats, Floats, Floats]:
@@ -217,38 +218,42 @@ class _Classes:
         an attribute is linear in it, while no sign changes.
         """
         rows, counts = self._rows, self._rows.counts
-        known, assumed, prior, beyond = np.zeros((4, *self._curvature.shape))
-        self._beyond_mean = beyond
+        errors, assumed, prior, centred = np.zeros((4, *self._curvature.shape))
+        self._centred_odds = centred
         of_means = np.zeros((len(rows.evidence.schema), len(self._classes)))
         for column in rows.columns:
-            design, curvature = self._centred(column)
-            shares = counts.by_code[column.codes].sum(axis=1) * design.any(axis=2)
+            codes, (design, curvature) = column.codes, self._centred(column)
+            has_design = design.any(axis=2)
+            shares = counts.by_code[codes].sum(axis=1) * has_design
             odds = self._odds[column.rows].sum(axis=0).T
             total = np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
             middle = (shares * odds).sum(axis=1, keepdims=True) / total
-            odds = np.where(design.any(axis=2), odds - middle, 0.0)
+            odds = np.where(has_design, odds - middle, 0.0)
             signs = np.sign(odds) * shares / counts.total
             if column.is_coupled:
                 system = np.swapaxes(design, 1, 2) @ (curvature[..., None] * design)
-                own, turned = np.linalg.eigh(system)
-                design, own = design @ turned, np.maximum(own, 0.0)[:, None]
-                found = _errors(own, (self._estimates(column)[:, None] @ turned) ** 2)
+                information, components = np.linalg.eigh(system)
+                design = design @ components
+                information = np.maximum(information, 0.0)[:, None]
+                estimates = self._estimates(column)[:, None] @ components
+                of_components = _errors(information, estimates**2)
                 squares = design**2
                 before = squares.sum(axis=2)
-                after = (squares / (1.0 + own)).sum(axis=2)
-                error = (squares * found).sum(axis=2)
-                of_mean = ((signs[:, None] @ design) ** 2 * found).sum(axis=(1, 2))
+                after = (squares / (1.0 + information)).sum(axis=2)
+                error = (squares * of_components).sum(axis=2)
+                of_mean = (signs[:, None] @ design) ** 2 * of_components
+                of_mean = of_mean.sum(axis=(1, 2))
             else:
                 squares, effects = design**2, self._spread[:, None] * column.squares
-                alone = 1.0 / (1.0 + curvature[:, None] @ squares)
-                after = (squares * alone).sum(axis=2)
+                shrunk = 1.0 / (1.0 + curvature[:, None] @ squares)
+                after = (squares * shrunk).sum(axis=2)
                 after += effects / (1.0 + effects * curvature)
                 before, error = squares.sum(axis=2) + effects, after
                 of_mean = (signs**2 * after).sum(axis=1)
-            known[column.codes], assumed[column.codes] = error.T, after.T
-            prior[column.codes], beyond[column.codes] = before.T, odds.T
+            errors[codes], assumed[codes] = error.T, after.T
+            prior[codes], centred[codes] = before.T, odds.T
             of_means[column.j] = of_mean
-        return known, assumed, prior, of_means
+        return errors, assumed, prior, of_means
 
     def _estimates(self, column: CentredColumn) -> Floats:
         """Return weights of a column in units of their prior deviations, (C, q)."""
@@ -270,14 +275,14 @@ class _Classes:
             parts.append(deviations * column.basis)
         shape = *parts[0].shape[:2], -1
         design = np.concatenate([part.reshape(shape) for part in parts], axis=2)
-        is_known = design.any(axis=2)
-        curvature = np.where(is_known, self._curvature[column.codes, some].T, 0.0)
+        has_design = design.any(axis=2)
+        curvature = np.where(has_design, self._curvature[column.codes, some].T, 0.0)
         total = np.maximum(curvature.sum(axis=1), 1e-300)[:, None, None]
         design -= curvature[:, None] @ design / total
-        design[~is_known] = 0.0
+        design[~has_design] = 0.0
         return design, curvature
 
-    def _ratio(self, known: Floats) -> float:
+    def _ratio(self, assumed: Floats) -> float:
         """Return the factor on variances for information that columns share.
 
         It is the effective number of all weights over the sum of those of single
@@ -292,7 +297,7 @@ class _Classes:
         some = slice(None, None, -(-len(self._classes) // _MAX_SYSTEMS))
         curvature = self._by_row[picked, some]
         curvature = np.sqrt(curvature * (len(rows.codes) / len(curvature)))
-        effective, designs, alone = self._curvature * known, [], 0.0
+        effective, designs, alone = self._curvature * assumed, [], 0.0
         for column in rows.columns:
             if not column.is_coupled:
                 continue
@@ -303,8 +308,8 @@ class _Classes:
         joint = sum(_effective(design) for design in whole)
         if joint < 1.0:
             return 1.0
-        taken = max(alone / joint - 1.0, 0.0)
-        return 1.0 / (1.0 + taken * len(curvature) / rows.n_rows)
+        excess = max(alone / joint - 1.0, 0.0)
+        return 1.0 / (1.0 + excess * len(curvature) / rows.n_rows)
 
     def _noise_of_evidence(self, unlearned: Floats) -> Floats:
         """Return variances of evidence by code, with its covariance with effects.
@@ -322,11 +327,11 @@ class _Classes:
         prior = counts.by_class / counts.total
         drawn = np.log(_ADDED * len(prior) + merged / np.maximum(prior, 1e-300))
         drawn = np.repeat(drawn @ self._others, sizes, axis=0)
-        known = counts.by_code.sum(axis=1, keepdims=True)
-        known[schema.first_codes] = variance[schema.first_codes] = 0.0
+        observed = counts.by_code.sum(axis=1, keepdims=True)
+        observed[schema.first_codes] = variance[schema.first_codes] = 0.0
         evidence_odds = evidence.table.values @ self._others
         top, bottom = (
-            table.collect(known * drawn * own) for own in (evidence_odds, drawn)
+            table.collect(observed * drawn * odds) for odds in (evidence_odds, drawn)
         )
         follows = np.clip(top / np.maximum(bottom, 1e-300), 0.0, 1.0)
         weight = np.maximum(rows.weight_of_evidence, 0.0).T @ abs(self._others) / 2.0
@@ -352,30 +357,26 @@ class _Classes:
                 out[bins] += 1.0 / (strength / left_out + self._curvature[bins])
             if n > 2:
                 curve = self._odds[column.rows[:, 1 : n + 1]].sum(axis=0)
-                own = counts[bins], unlearned[bins], basis.n_bins
-                out[bins] += within_bins(curve, *own)
+                of_bins = counts[bins], unlearned[bins], basis.n_bins
+                out[bins] += within_bins(curve, *of_bins)
         return out
 
     def _within_cells(self, column: CentredColumn, counts: Floats) -> Floats:
         """Return variances within cells of an interaction, along each binned side."""
         features, sides = self._rows.evidence.schema.features, column.feature.sides
         shape = tuple(side.n_groups for side in sides)
-        grid, counts = (
-            self._odds[column.codes].reshape(*shape, -1),
-            counts.reshape(shape),
-        )
+        odds = self._odds[column.codes]
+        grid, counts = odds.reshape(*shape, -1), counts.reshape(shape)
         out = np.zeros(grid.shape)
         for axis, side in enumerate(sides):
             feature = features[side.feature]
             n = side.n_groups - 1 - feature.missing_is_value
             if feature.kind == "binned" and n > 2:
-                bins, cells, of_cells = (
-                    slice(1, n + 1),
-                    *(np.moveaxis(own, axis, 0)[1 : n + 1, 1:] for own in (grid, out)),
-                )
-                of_bins = counts.sum(axis=1 - axis)[bins]
-                of_cells += within_cells(cells, of_bins)
-        return out.reshape(self._odds[column.codes].shape)
+                of_bins = counts.sum(axis=1 - axis)[1 : n + 1]
+                cells = np.moveaxis(grid, axis, 0)[1 : n + 1, 1:]
+                variances = np.moveaxis(out, axis, 0)[1 : n + 1, 1:]
+                variances += within_cells(cells, of_bins)
+        return out.reshape(odds.shape)
 
 
 # ------------------------------------------------------------------------------ columns
@@ -393,14 +394,15 @@ class CentredColumn:
         codes = [np.arange(self.feature.n_codes), *merged]
         self.attributes = [j, *coarser]
         encodings = list(zip(self.attributes, codes, strict=True))
-        self.rows = np.array([schema.offsets[i] + own for i, own in encodings])
+        self.rows = np.array([schema.offsets[i] + merged for i, merged in encodings])
         """The same by encoding and code, coarser bins included."""
         firsts, lasts = rows.ends[self.attributes].T
         self.size = int((lasts - firsts).sum()) + 2 * len(encodings)
         """Number of weights, two of evidence for each encoding."""
         self.is_coupled = self.size <= _MAX_COUPLED_WEIGHTS
         if self.is_coupled:
-            self.basis = np.hstack([rows.dense_basis(i)[own] for i, own in encodings])
+            bases = [rows.dense_basis(i)[merged] for i, merged in encodings]
+            self.basis = np.hstack(bases)
         else:
             self.squares = rows.basis[self.codes].power(2).sum(axis=1)
 
@@ -434,9 +436,7 @@ class CentredRows:
         """The weight of all rows: a row of weight two counts as two rows."""
         self.n_rows, self.codes = problem.objective.rows.n_rows, sample.table_rows()
         """Number of all rows; positions in tables of the rows of the sample, (s, d)."""
-        starts = self.codes.shape[1] * np.arange(len(self.codes) + 1)
-        entries = np.ones(self.codes.size), self.codes.ravel(), starts
-        self.cells = csr_array(entries, (len(self.codes), self.n_codes))
+        self.cells = sample.indicators()
         """The same as ones, shape (s, V)."""
 
     def by_code(self, of_rows: Floats) -> Floats:
@@ -454,22 +454,17 @@ class CentredRows:
 
     def dense_basis(self, j: int) -> Floats:
         """Return the dense basis of an attribute, in prior deviations."""
-        codes, (first, last) = self.evidence.schema.offsets[j : j + 2], self.ends[j]
-        starts = self.basis.indptr[codes[0] : codes[1] + 1]
-        part = slice(starts[0], starts[-1])
-        out = np.zeros((len(starts) - 1, last - first))
-        own = np.repeat(np.arange(len(out)), np.diff(starts))
-        out[own, self.basis.indices[part] - first] = self.basis.data[part]
-        return out
+        codes = slice(*self.evidence.schema.offsets[j : j + 2])
+        return np.asarray(self.basis[codes, slice(*self.ends[j])].toarray())
 
     @cached_property
     def columns(self) -> list[CentredColumn]:
         """All columns and interactions, each with its coarser bins."""
-        of, coarser = self.evidence.encodings, defaultdict(list)
-        for j in np.flatnonzero(of.is_coarser).tolist():
-            coarser[of.columns[j]].append(j)
-        own = np.flatnonzero(~of.is_coarser).tolist()
-        return [CentredColumn(self, j, coarser[of.columns[j]]) for j in own]
+        encodings, coarser = self.evidence.encodings, defaultdict(list)
+        for j in np.flatnonzero(encodings.is_coarser).tolist():
+            coarser[encodings.columns[j]].append(j)
+        finest = np.flatnonzero(~encodings.is_coarser).tolist()
+        return [CentredColumn(self, j, coarser[encodings.columns[j]]) for j in finest]
 
     @cached_property
     def n_coupled(self) -> int:
@@ -517,13 +512,6 @@ class Scores(NamedTuple):
         return cls(first, np.maximum(second - first**2, 0.0))
 
 
-@lru_cache(maxsize=256)
-def _nearby(n: int, n_bins: tuple[int, ...]) -> Floats:
-    """Return the weight of each bin in the smoothed value at every bin."""
-    near = closeness(n, n_bins)
-    return near / near.sum(axis=1, keepdims=True)
-
-
 def within_bins(
     curve: Floats, counts: Floats, unlearned: Floats, n_bins: tuple[int, ...]
 ) -> Floats:
@@ -543,7 +531,7 @@ def within_bins(
     outer = max(int(n * _OUTER) - width, 1)
     lag = np.zeros(n)
     if n_bins:
-        lag = scores.means - _nearby(n, n_bins) @ scores.means
+        lag = scores.means - averages(n, n_bins) @ scores.means
     lags = lag[:, None] ** 2 * np.clip(unlearned, 0.0, 1.0)
     out = scores.variances[:, None] * slope**2
     for end, steepest, half in (
