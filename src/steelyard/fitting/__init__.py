@@ -1,7 +1,7 @@
 """From a recipe and a training set to a problem, and from there to a fit.
 
-``recipe`` is the beginning: what a fit does, what holds its weights, and the one door
-for the rows that it is done to. ``problem``, and the fit it ends in, is made of
-``objective``, and of ``rows`` and ``block``, which pass over the training rows.
-``default`` serves hierarchies of weights, ``search`` methods that search.
+``recipe`` is the beginning: what a fit does, which penalty its weights have, and the
+one door for its rows. A ``problem``, which ends in a fit, has an ``objective`` and
+``rows``, which it passes over. ``shapes`` constrains curves. ``default`` serves
+hierarchies of weights, ``search`` methods that search.
 """

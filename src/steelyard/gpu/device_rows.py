@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.arrays import Ints
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.block import effect_of_odds
-from steelyard.fitting.rows import PackedRows
+from steelyard.fitting.rows import PackedRows, effect_of_odds
 from steelyard.gpu.device_codes import DeviceCodes, padded, taken
 from steelyard.gpu.device_counts import DeviceNumbers, DeviceWeights
 from steelyard.kernels.cuda import passes
