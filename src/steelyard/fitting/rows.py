@@ -222,7 +222,7 @@ class PackedRows:
         self, alpha: float, halves: tuple[Effect, Effect], printed: bool
     ) -> tuple[float, float, Effect, Effect]:
         """Return the squared error of a mixture, and its three gradients."""
-        k, options = self.n_classes, {"alpha": alpha, "printed": printed}
+        k = self.n_classes
         multipliers = np.concatenate([half.multipliers for half in halves], axis=1)
         columns = slice(0, k), slice(k, 2 * k)
         if k == 2:
@@ -231,7 +231,8 @@ class PackedRows:
                 np.stack([h.table[:, 1] - h.table[:, 0] for h in halves], axis=1),
                 multipliers,
             )
-            sums = self._pass(odds, partial(self._mixed_odds_sums, **options))
+            work = partial(self._mixed_odds_sums, alpha=alpha, printed=printed)
+            sums = self._pass(odds, work)
             gradients = [
                 effect_of_odds(sums.base[h], sums.wide[:, h], sums.multipliers[:, own])
                 for h, own in enumerate(columns)
@@ -242,7 +243,8 @@ class PackedRows:
                 np.concatenate([half.table for half in halves], axis=1),
                 multipliers,
             )
-            sums = self._pass(both, partial(self._mixed_score_sums, **options))
+            work = partial(self._mixed_score_sums, alpha=alpha, printed=printed)
+            sums = self._pass(both, work)
             gradients = [
                 Effect(sums.base[half], sums.wide[:, half], sums.multipliers[:, half])
                 for half in columns

@@ -79,17 +79,15 @@ class Reservoir:
     @classmethod
     def of(cls, training: TrainingSet, random_state: Any) -> Reservoir:
         """Draw rows of a first chunk."""
-        most = max_rows(training.schema.n_columns)
-        nothing = _Draw(np.arange(0), np.empty(0), np.empty(0), 0.0)
-        drawn = nothing.drawn(training, most, random_state, 0)
+        limit = max_rows(training.schema.n_columns)
+        picked, drawn = _draw(training, limit, random_state)
         assert training.table is not None
         table, labels = training.table, training.labels
-        if len(drawn.picked) < training.n_rows or not isinstance(table, Table):
-            table, labels = table.take(drawn.picked), labels[drawn.picked]
+        if len(picked) < training.n_rows or not isinstance(table, Table):
+            table, labels = table.take(picked), labels[picked]
         columns = tuple(map(_stored, _given_columns(table)))
         labels = np.array(labels, dtype=np.uint32)
-        of_rows = drawn.weights, drawn.priorities, drawn.threshold
-        return cls(columns, labels, *of_rows, training.n_rows)
+        return cls(columns, labels, *drawn, training.n_rows)
 
     def faded(self, factor: float) -> Reservoir:
         """Return the same rows with weights times a factor."""
@@ -111,19 +109,14 @@ class Reservoir:
         ``places`` are the positions of the classes so far among those of the chunk.
         """
         assert isinstance(chunk.table, Table)
-        n_before, most = len(self.labels), max_rows(len(self.columns))
-        before = np.arange(n_before), self.weights, self.priorities, self.threshold
-        drawn = _Draw(*before).drawn(chunk, most, random_state, self.n_drawn_from)
-        if fades:
-            drawn = drawn.without_faded()
+        limit = max_rows(len(self.columns))
+        picked, drawn = _draw(chunk, limit, random_state, self, fades)
         columns = _joined(self.columns, chunk.table)
         labels = [places.astype(np.uint32)[self.labels], chunk.labels]
         return Reservoir(
-            tuple(_stored(column.take(drawn.picked)) for column in columns),
-            np.concatenate(labels).astype(np.uint32)[drawn.picked],
-            drawn.weights,
-            drawn.priorities,
-            drawn.threshold,
+            tuple(_stored(column.take(picked)) for column in columns),
+            np.concatenate(labels).astype(np.uint32)[picked],
+            *drawn,
             self.n_drawn_from + chunk.n_rows,
             self.new_weight + chunk.own_total,
         )
@@ -144,11 +137,11 @@ class Reservoir:
         A row counts as much as its own weight, whatever it stands for.
         """
         table = self._table(chunk.schema)
-        weights = self.amounts / max(1.0, self.threshold / self.weights.max())
-        own = None if (weights == 1.0).all() else weights
-        given = table, chunk.classes, self.labels, own, chunk.preparation
+        amounts = self.amounts / max(1.0, self.threshold / self.weights.max())
+        weights = None if (amounts == 1.0).all() else amounts
+        given = table, chunk.classes, self.labels, weights, chunk.preparation
         with warnings.catch_warnings():
-            # What there is to say of columns was said of the first chunk.
+            # Warnings about columns were given for the first chunk.
             warnings.simplefilter("ignore")
             learned = encode_table(*given)
         left_out = {*learned.schema.left_out}
@@ -196,7 +189,7 @@ class Reservoir:
 
 @dataclass(frozen=True)
 class _CountedPlace(RowPlace):
-    """Rows in memory that stand for more, whose counts are known."""
+    """Rows in memory that represent more rows, which have been counted."""
 
     counts: Counts
 
@@ -205,49 +198,49 @@ class _CountedPlace(RowPlace):
         return self.counts
 
 
-@dataclass(frozen=True)
-class _Draw:
-    """Positions of the rows that are kept, and what decides on them."""
+def _draw(
+    new: TrainingSet,
+    limit: int,
+    random_state: Any,
+    before: Reservoir | None = None,
+    fades: bool = False,
+) -> tuple[Ints, tuple[Floats, Floats, float]]:
+    """Draw from the rows of a reservoir and new ones, whose positions follow.
 
-    picked: Ints
-    weights: Floats
-    priorities: Floats
-    threshold: float
-
-    def drawn(
-        self, new: TrainingSet, most: int, random_state: Any, n_before: int
-    ) -> _Draw:
-        """Draw from these rows and new ones, whose positions follow."""
-        own, picked, threshold = new.sample_weight, self.picked, self.threshold
-        weights, priorities = self.weights, self.priorities
-        seed = check_random_state(random_state).randint(2**31)
-        rng = np.random.default_rng([seed, n_before])
-        for rows in pieces(slice(0, new.n_rows)):
-            n_rows, first = rows.stop - rows.start, len(self.picked) + rows.start
-            u = np.ones(n_rows) if own is None else own[rows]
-            weights = np.concatenate([weights, u])
-            priorities = np.concatenate([priorities, u / (1.0 - rng.random(n_rows))])
-            picked = np.concatenate([picked, np.arange(first, first + n_rows)])
-            if len(picked) > most:
-                order = np.argsort(-priorities, kind="stable")
-                threshold = max(threshold, float(priorities[order[most]]))
-                kept = np.sort(order[:most])
-                picked, weights = picked[kept], weights[kept]
-                priorities = priorities[kept]
-        return _Draw(picked, weights, priorities, threshold)
-
-    def without_faded(self) -> _Draw:
-        """Leave out rows by priority whose weight has faded, so that few are kept."""
-        least = _FADED * self.weights.max()
-        kept = self.priorities >= least
-        if kept.all():
-            return self
-        of_kept = self.picked[kept], self.weights[kept], self.priorities[kept]
-        return _Draw(*of_kept, max(self.threshold, least))
+    Return the positions of the rows that are kept, their weights and priorities, and
+    the threshold.
+    """
+    weights, priorities, threshold, n_before = np.empty(0), np.empty(0), 0.0, 0
+    if before is not None:
+        weights, priorities = before.weights, before.priorities
+        threshold, n_before = before.threshold, before.n_drawn_from
+    picked = np.arange(len(weights))
+    n_kept = len(picked)
+    seed = check_random_state(random_state).randint(2**31)
+    rng = np.random.default_rng([seed, n_before])
+    for rows in pieces(slice(0, new.n_rows)):
+        n_rows, first = rows.stop - rows.start, n_kept + rows.start
+        u = np.ones(n_rows) if new.sample_weight is None else new.sample_weight[rows]
+        weights = np.concatenate([weights, u])
+        priorities = np.concatenate([priorities, u / (1.0 - rng.random(n_rows))])
+        picked = np.concatenate([picked, np.arange(first, first + n_rows)])
+        if len(picked) > limit:
+            order = np.argsort(-priorities, kind="stable")
+            threshold = max(threshold, float(priorities[order[limit]]))
+            kept = np.sort(order[:limit])
+            picked, weights, priorities = picked[kept], weights[kept], priorities[kept]
+    if fades:
+        # Rows whose weight has faded are kept by priority, so that they are few.
+        least = _FADED * weights.max()
+        kept = np.flatnonzero(priorities >= least)
+        if len(kept) < len(picked):
+            threshold = max(threshold, least)
+            picked, weights, priorities = picked[kept], weights[kept], priorities[kept]
+    return picked, (weights, priorities, threshold)
 
 
 def max_rows(n_columns: int) -> int:
-    """Return how many rows of a table are kept at most."""
+    """Return the largest number of rows that are kept of a table."""
     return min(MAX_KEPT, max(MIN_OF_WIDE, MAX_KEPT_CELLS // n_columns))
 
 
@@ -269,12 +262,12 @@ def _stored(column: TableColumn) -> TableColumn:
         if not (np.abs(numbers) >= EXACT).any():
             return ArrayColumn(column.position, column.name, numbers)
     factor, is_ordered = cells.factor, column.order is not None
-    values, places = _places(factor.values)
+    values, positions = _merged_values(factor.values)
     # The entry added last is the one that index -1 picks.
-    indices = np.append(places, -1)[factor.indices]
+    indices = np.append(positions, -1)[factor.indices]
     if not is_category:
-        held, indices = np.unique(np.append(-1, indices), return_inverse=True)
-        values, indices = [values[k] for k in held[1:]], indices[1:] - 1
+        used, indices = np.unique(np.append(-1, indices), return_inverse=True)
+        values, indices = [values[k] for k in used[1:]], indices[1:] - 1
     return FactorColumn(
         *(column.position, column.name),
         Factor(indices.astype(np.int32), values),
@@ -285,11 +278,13 @@ def _stored(column: TableColumn) -> TableColumn:
     )
 
 
-def _places(values: Sequence[Any], known: Sequence[Any] = ()) -> tuple[list[Any], Ints]:
-    """Return distinct values, known ones first, and the position of each value."""
-    position = {value: k for k, value in enumerate(known)}
-    places = [position.setdefault(value, len(position)) for value in values]
-    return list(position), np.array(places, dtype=np.int64)
+def _merged_values(
+    values: Sequence[Any], earlier: Sequence[Any] = ()
+) -> tuple[list[Any], Ints]:
+    """Return distinct values, earlier ones first, and the position of each value."""
+    position = {value: k for k, value in enumerate(earlier)}
+    positions = [position.setdefault(value, len(position)) for value in values]
+    return list(position), np.array(positions, dtype=np.int64)
 
 
 def _joined(columns: Sequence[TableColumn], table: Table) -> list[TableColumn]:
@@ -302,11 +297,11 @@ def _joined(columns: Sequence[TableColumn], table: Table) -> list[TableColumn]:
         keys = [column.name for column in columns]
     out = []
     for key, column in zip(keys, columns, strict=True):
-        more = by_name.get(key)
-        if more is None:
+        new = by_name.get(key)
+        if new is None:
             # It was left out as an identifier, and is not given any more.
-            more, column = _nothing(n_rows), _nothing(len(column), column)
-        out.append(_appended(column, more))
+            new, column = _nothing(n_rows), _nothing(len(column), column)
+        out.append(_appended(column, new))
     return out
 
 
@@ -322,40 +317,40 @@ def _nothing(n_rows: int, like: TableColumn | None = None) -> TableColumn:
     return FactorColumn(*place, Factor(np.full(n_rows, -1, np.int32), []), "nothing")
 
 
-def _appended(column: TableColumn, more: TableColumn) -> TableColumn:
+def _appended(column: TableColumn, new: TableColumn) -> TableColumn:
     """Return a stored column with the cells of another one appended."""
     place = column.position, column.name
-    both, kinds = (column, more), {column.cells, more.cells} - {"nothing"}
+    both, kinds = (column, new), {column.cells, new.cells} - {"nothing"}
     if any(isinstance(c, DayColumn) for c in both):
         nat = np.datetime64("NaT", "us")
         dates = [c.dates if isinstance(c, DayColumn) else [nat] * len(c) for c in both]
         return DayColumn(*place, np.concatenate(dates).astype("datetime64[us]"))
-    more = _stored(more)
-    if isinstance(column, ArrayColumn) and isinstance(more, ArrayColumn):
-        return ArrayColumn(*place, np.concatenate([column.numbers(), more.numbers()]))
+    new = _stored(new)
+    if isinstance(column, ArrayColumn) and isinstance(new, ArrayColumn):
+        return ArrayColumn(*place, np.concatenate([column.numbers(), new.numbers()]))
     factors = [c.factor() for c in both]
     if len(kinds) > 1 and "text" in kinds:
         # Only of a column that was left out, which nobody checks.
         factors = [Factor(f.indices, list(map(str, f.values))) for f in factors]
-    values, places = _places(factors[1].values, factors[0].values)
-    moved = np.append(places, -1)[factors[1].indices]
+    values, positions = _merged_values(factors[1].values, factors[0].values)
+    appended = np.append(positions, -1)[factors[1].indices]
+    observed = [c for c in both if c.cells != "nothing"] or both
     storages = [c.storage for c in both if c.storage != "nothing"]
-    known = [c for c in both if c.cells != "nothing"] or both
     return FactorColumn(
         *place,
-        Factor(np.concatenate([factors[0].indices, moved]).astype(np.int32), values),
+        Factor(np.concatenate([factors[0].indices, appended]).astype(np.int32), values),
         max(storages, default="nothing"),
         is_category=any(c.declared is not None for c in both),
-        is_ordered=all(c.order is not None for c in known)
-        and len({c.order for c in known}) == 1,
-        is_integer=all(c.is_integer for c in known),
+        is_ordered=all(c.order is not None for c in observed)
+        and len({c.order for c in observed}) == 1,
+        is_integer=all(c.is_integer for c in observed),
     )
 
 
 # ------------------------------------------------------------------------------ counts
 
 
-def _places_by_name(schema: TableSchema) -> dict[Any, int]:
+def _positions(schema: TableSchema) -> dict[Any, int]:
     """Return the position of each column by its name, or by itself without names."""
     names: Sequence[Any] = schema.names or range(schema.n_columns)
     return {name: j for j, name in enumerate(names)}
@@ -363,42 +358,40 @@ def _places_by_name(schema: TableSchema) -> dict[Any, int]:
 
 def _with_values_of(schema: TableSchema, before: TableSchema) -> TableSchema:
     """Return a schema with the categories of an earlier one, which rows may lack."""
-    features, places = list(schema.features), _places_by_name(schema)
-    for name, i in _places_by_name(before).items():
-        j, old = places.get(name), before.features[i]
-        if j is None or old.kind != "categorical" or old.left_out:
+    features, positions = list(schema.features), _positions(schema)
+    for name, i in _positions(before).items():
+        old = before.features[i]
+        if name not in positions or old.kind != "categorical" or old.left_out:
             continue
-        new = features[j]
-        if new.kind == "categorical" and not new.left_out and _fit_together(new, old):
+        new = features[positions[name]]
+        is_alike = "nothing" in (new.cells, old.cells) or new.cells == old.cells
+        if new.kind == "categorical" and not new.left_out and is_alike:
             cells = new.cells if new.cells != "nothing" else old.cells
             has_code = new.missing_is_value or old.missing_is_value
             new = replace(new, cells=cells, missing_is_value=has_code)
-            features[j] = with_values(new, old.values, partial(list, old.values))
+            new = with_values(new, old.values, partial(list, old.values))
+            features[positions[name]] = new
     return TableSchema(tuple(features))
-
-
-def _fit_together(new: FeatureSchema, old: FeatureSchema) -> bool:
-    return "nothing" in (new.cells, old.cells) or new.cells == old.cells
 
 
 def _counts_of_all(sample: Counts, before: Counts) -> Counts:
     """Return the counts of all rows by the schema of a sample of them.
 
-    Those of categories, and of bins that stayed, are known. Others are those of the
-    sample, in proportion to the weight of each class.
+    Those of categories, and of bins that stayed, are taken from ``before``. Others are
+    those of the sample, in proportion to the weight of each class.
     """
-    is_there = sample.by_class > 0
-    ratio = np.where(is_there, before.by_class, 0.0)
-    ratio = ratio / np.where(is_there, sample.by_class, 1.0)
+    in_sample = sample.by_class > 0
+    ratio = np.where(in_sample, before.by_class, 0.0)
+    ratio = ratio / np.where(in_sample, sample.by_class, 1.0)
     counts, schema = sample.scaled(ratio), sample.schema
     by_code, moments = counts.by_code, counts.moments
     # A class that the sample lacks has rows, of which nothing else is known.
-    by_code[schema.first_codes] += np.where(is_there, 0.0, before.by_class)
-    columns = _places_by_name(schema)
+    by_code[schema.first_codes] += np.where(in_sample, 0.0, before.by_class)
+    positions = _positions(schema)
     numbers, earlier = schema.gaussian.tolist(), before.schema.gaussian.tolist()
-    for name, i in _places_by_name(before.schema).items():
-        j, old = columns.get(name), before.schema.features[i]
-        if j is None or not _is_grown_from(schema.features[j], old):
+    for name, i in _positions(before.schema).items():
+        j, old = positions.get(name), before.schema.features[i]
+        if j is None or not _has_all_codes(schema.features[j], old):
             continue
         if not old.is_coded:
             g, h = numbers.index(j), earlier.index(i)
@@ -406,15 +399,15 @@ def _counts_of_all(sample: Counts, before: Counts) -> Counts:
             moments.mean[g] = before.moments.mean[h]
             moments.squares[g] = before.moments.squares[h]
             continue
-        both = (TableSchema((own,)) for own in (old, schema.features[j]))
-        part = by_code[slice(*schema.offsets[j : j + 2])]
-        part[:] = 0.0
-        known = before.by_code[slice(*before.schema.offsets[i : i + 2])]
-        part[rows_in(*both)] = known
+        both = (TableSchema((feature,)) for feature in (old, schema.features[j]))
+        of_column = by_code[slice(*schema.offsets[j : j + 2])]
+        of_column[:] = 0.0
+        codes_before = slice(*before.schema.offsets[i : i + 2])
+        of_column[rows_in(*both)] = before.by_code[codes_before]
     return Counts(schema, before.by_class, by_code, moments)
 
 
-def _is_grown_from(new: FeatureSchema, old: FeatureSchema) -> bool:
+def _has_all_codes(new: FeatureSchema, old: FeatureSchema) -> bool:
     """Whether an attribute has all codes of another, and missing cells go as there."""
     if new.kind != old.kind or new.left_out or old.left_out:
         return False
@@ -434,10 +427,9 @@ def _fill(feature: FeatureSchema) -> Any:
 
 def _ranges(learned: TrainingSet, chunk: TrainingSet) -> list[Any]:
     """Return the ranges of numbers of all rows, of the sample for other columns."""
-    ranges = list(learned.encoder.ranges_)
-    earlier = chunk.encoder.ranges_
     names, before = learned.schema.names, chunk.schema.names
-    keys = range(len(ranges)) if names is None else names
-    places = range(len(earlier)) if before is None else before
-    known = dict(zip(places, earlier, strict=True))
-    return [known.get(key) or own for key, own in zip(keys, ranges, strict=True)]
+    of_sample, of_all = learned.encoder.ranges_, chunk.encoder.ranges_
+    by_name = dict(zip(before or range(len(of_all)), of_all, strict=True))
+    keys: Sequence[Any] = names or range(len(of_sample))
+    both = zip(keys, of_sample, strict=True)
+    return [by_name.get(key) or of_column for key, of_column in both]

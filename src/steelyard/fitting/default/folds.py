@@ -108,20 +108,21 @@ class HeldOutFolds:
         if isinstance(cv, Integral):
             n_rows = int(MAX_ROWS * max(training.n_rows / MAX_ROWS, 1.0) ** _ROW_GROWTH)
             rows = sample_rows(training, n_rows, rng)
-            training = training.in_memory(rows, _needs_columns(training))
+            # Each fold learns its encoding from the columns behind the codes.
+            needs_table = training.encoder.uses_labels or _inexact_columns(training)
+            training = training.in_memory(rows, bool(needs_table))
         elif not isinstance(training.table, Table):
             raise ParameterError(
                 "`cv` names rows by position, but this table is read from a source, "
                 "whose rows have no order. Give a number of folds."
             )
-        for number, (learned_from, held_out) in _splits(training, cv, rng):
-            (rest, amount), (fold, fold_amount) = learned_from, held_out
+        for number, (rest, amounts), (fold, weights) in _splits(training, cv, rng):
             # A class without training rows has no bearing on the strengths.
-            is_known = np.isin(training.labels[fold], training.labels[rest])
-            fold, fold_amount = fold[is_known], fold_amount[is_known]
+            has_class = np.isin(training.labels[fold], training.labels[rest])
+            fold, weights = fold[has_class], weights[has_class]
             if fold.size and len(np.unique(training.labels[rest])) > 1:
-                part, codes = _parts(training, rest, amount, fold)
-                folds.append(Fold(part, codes, fold, fold_amount))
+                learned_from, codes = _encoded(training, rest, amounts, fold)
+                folds.append(Fold(learned_from, codes, fold, weights))
                 assignments.append(number)
         of_folds = np.array(assignments, dtype=np.int64)
         return cls(training, tuple(folds), of_folds, _n_assignments(training))
@@ -130,10 +131,10 @@ class HeldOutFolds:
         """Return the fold assignments that interactions are compared on."""
         if self.n_assignments <= self.n_for_interactions:
             return self
-        some = self.assignments[self.assignments < self.n_for_interactions]
+        kept = self.assignments[self.assignments < self.n_for_interactions]
         share = self.n_assignments / self.n_for_interactions
-        folds = [replace(f, weights=share * f.weights) for f in self.folds[: len(some)]]
-        return replace(self, folds=tuple(folds), assignments=some)
+        folds = [replace(f, weights=share * f.weights) for f in self.folds[: len(kept)]]
+        return replace(self, folds=tuple(folds), assignments=kept)
 
     @cached_property
     def rows(self) -> Ints:
@@ -199,8 +200,8 @@ class HeldOutFolds:
             options={"xatol": 1e-3},
         )
         error = float(u @ (log_proba.argmax(axis=1) != labels) / u.sum())
-        scale, own = float(np.exp(best.x)), losses(float(best.x))
-        return Judgement(log_proba, own, weights, factors, scale, error)
+        scale, of_rows = float(np.exp(best.x)), losses(float(best.x))
+        return Judgement(log_proba, of_rows, weights, factors, scale, error)
 
 
 @dataclass(frozen=True)
@@ -226,16 +227,15 @@ class Judgement:
 
     def beside(self, other: Judgement) -> Judgement:
         """Restrict another judgement to the rows of this one."""
-        fields = ("log_proba", "losses", "weights", "factors")
-        n, whole = len(self.losses), vars(other)
-        return replace(other, **{name: whole[name][:n] for name in fields})
+        by_row, n = ("log_proba", "losses", "weights", "factors"), len(self.losses)
+        return replace(other, **{name: getattr(other, name)[:n] for name in by_row})
 
     def is_better(
-        self, other: Judgement, errors: float = 1.0, least: float = 0.0
+        self, other: Judgement, errors: float = 1.0, minimum: float = 0.0
     ) -> bool:
         """Whether the log-loss is lower by some standard errors and a minimum."""
         gain = other.log_loss - self.log_loss
-        return gain > max(errors * self.standard_error(other), least)
+        return gain > max(errors * self.standard_error(other), minimum)
 
     def standard_error(self, other: Judgement | None = None) -> float:
         """Return the standard error of the log-loss, or of its difference."""
@@ -261,36 +261,36 @@ class Judgement:
         return np.exp(scores - logsumexp(scores, axis=1, keepdims=True))
 
 
-def _parts(
-    training: TrainingSet, rest: Ints, amount: Floats, fold: Ints
+def _encoded(
+    training: TrainingSet, rest: Ints, amounts: Floats, fold: Ints
 ) -> tuple[TrainingSet, Codes]:
-    """Return a training set, and the codes of held-out rows.
+    """Return the rows to learn from as a training set, and codes of held-out rows.
 
     Cut points that do not depend on labels are those of all rows: they leak nothing
     about the classes of held-out rows.
     """
-    weights = None if (amount == 1.0).all() else amount
+    weights = None if (amounts == 1.0).all() else amounts
     if not training.encoder.uses_labels:
-        part = replace(training.take(rest), sample_weight=weights)
-        return part, training.codes.take(fold)
+        learned_from = replace(training.take(rest), sample_weight=weights)
+        return learned_from, training.codes.take(fold)
+    assert training.table is not None
     with warnings.catch_warnings():
         # Warnings about the table were given for the whole table.
         warnings.simplefilter("ignore")
-        part = training.re_encoded(rest, weights)
-        assert training.table is not None
-        return part, part.encoder.encode(training.table.take(fold))
+        learned_from = training.re_encoded(rest, weights)
+        return learned_from, learned_from.encoder.encode(training.table.take(fold))
 
 
 def _splits(
     training: TrainingSet, cv: Any, rng: np.random.RandomState
-) -> Iterator[tuple[int, tuple[_Share, _Share]]]:
+) -> Iterator[tuple[int, _Share, _Share]]:
     """Yield the number of an assignment, training rows and held-out rows, weighted."""
     if not isinstance(cv, Integral):
         u = training.sample_weight
         u = np.ones(training.n_rows) if u is None else u
         for split in cv:
             rest, fold = (_among_kept(training, rows) for rows in split)
-            yield 0, ((rest, u[rest]), (fold, u[fold]))
+            yield 0, (rest, u[rest]), (fold, u[fold])
         return
     numbered = _with_numbers(training)
     n_assignments = _n_assignments(training, _MAIN_EFFECT_ASSIGNMENTS)
@@ -301,7 +301,7 @@ def _splits(
         for k in range(n_folds):
             is_out = fold_of == k
             held_out = rows[is_out], amount[is_out] / n_assignments
-            yield number, ((rows[~is_out], amount[~is_out]), held_out)
+            yield number, (rows[~is_out], amount[~is_out]), held_out
 
 
 def _n_assignments(
@@ -310,8 +310,10 @@ def _n_assignments(
     """Return the number of fold assignments; a row of weight two counts as two."""
     total = training.given_counts.total
     cells = total * training.schema.n_columns
-    fitting = (n for n, rows, most in assignments if total <= rows and cells <= most)
-    return next(fitting, 1)
+    for n, max_rows, max_cells in assignments:
+        if total <= max_rows and cells <= max_cells:
+            return n
+    return 1
 
 
 def _with_numbers(training: TrainingSet) -> TrainingSet:
@@ -338,16 +340,11 @@ def _with_numbers(training: TrainingSet) -> TrainingSet:
 def _inexact_columns(training: TrainingSet) -> list[int]:
     """Numeric columns, except if the codes of each keep its numbers."""
     nominal, features = ("categorical", "interaction"), training.schema.features
-    numeric = [j for j, own in enumerate(features) if own.kind not in nominal]
-    are_exact = (
+    numeric = [j for j, feature in enumerate(features) if feature.kind not in nominal]
+    are_exact = all(
         features[j].kind in _EXACT_KINDS and features[j].fill is None for j in numeric
     )
-    return [] if all(are_exact) else numeric
-
-
-def _needs_columns(training: TrainingSet) -> bool:
-    """Whether each fold learns its own encoding, from the columns behind the codes."""
-    return training.encoder.uses_labels or bool(_inexact_columns(training))
+    return [] if are_exact else numeric
 
 
 def _among_kept(training: TrainingSet, rows: Any) -> Ints:
@@ -377,19 +374,19 @@ def assign_folds(
     """
     labels, u = training.labels, training.sample_weight
     u = np.ones(len(labels)) if u is None else u
-    first, unit = distinct_rows(training.codes, labels)
+    first, kind = distinct_rows(training.codes, labels)
     keys, rank = _content_keys(training.codes, labels, first)
     keys = mixed(drawing_seed(rng), keys)
     if not (u == np.rint(u)).all():
-        rows = np.lexsort((u, unit))
-        fold = _runs(unit[rows], rank[labels[rows]], keys, n_folds)
-        order = np.lexsort((keys[unit[rows]], fold))
+        rows = np.lexsort((u, kind))
+        fold = _runs(kind[rows], rank[labels[rows]], keys, n_folds)
+        order = np.lexsort((keys[kind[rows]], fold))
         return rows[order], fold[order], u[rows[order]]
-    whole, left = np.divmod(np.bincount(unit, u), n_folds)
+    whole, remainder = np.divmod(np.bincount(kind, u), n_folds)
     shares = np.repeat(whole[:, None], n_folds, axis=1)
-    kind = np.repeat(np.arange(len(first)), left.astype(np.int64))
-    fold = _runs(kind, rank[labels[first[kind]]], keys, n_folds)
-    np.add.at(shares, (kind, fold), 1.0)
+    single = np.repeat(np.arange(len(first)), remainder.astype(np.int64))
+    fold = _runs(single, rank[labels[first[single]]], keys, n_folds)
+    np.add.at(shares, (single, fold), 1.0)
     order = np.argsort(keys, kind="stable")
     entry, folds = np.nonzero(shares[order])
     rows = order[entry]
@@ -399,24 +396,24 @@ def assign_folds(
 def _runs(kinds: Ints, classes: Ints, keys: Keys, n_folds: int) -> Labels:
     """Return the folds of rows, sorted by kind, whose keys are given.
 
-    One class after the other, fold f has room for the places that leave the remainder
-    f; in the order of keys, each fold takes a run of the rows of a class.
+    One class after the other, fold f has room for the positions that leave the
+    remainder f; in the order of keys, each fold takes a run of the rows of a class.
     """
-    turn = np.arange(len(kinds)) - np.searchsorted(kinds, kinds)
-    order = np.lexsort((mixed(keys[kinds], turn), classes))
-    place = np.arange(len(kinds))
-    by_fold = np.lexsort((place % n_folds, classes[order]))
+    n_earlier = np.arange(len(kinds)) - np.searchsorted(kinds, kinds)
+    order = np.lexsort((mixed(keys[kinds], n_earlier), classes))
+    position = np.arange(len(kinds))
+    by_fold = np.lexsort((position % n_folds, classes[order]))
     fold = np.empty(len(kinds), dtype=np.uint32)
     fold[order] = by_fold % n_folds
     return fold
 
 
 def _content_keys(codes: Codes, labels: Labels, first: Ints) -> tuple[Keys, Ints]:
-    """Return keys of kinds of rows, and ranks of classes, by what they hold.
+    """Return keys of kinds of rows, and ranks of classes, by what they contain.
 
     The key of a kind is a hash of its cells in any order, so that a row more or less
-    changes no other key. Only kinds with the same cells, in other columns, are told
-    apart by the columns, and these by what they hold.
+    changes no other key. Only kinds with the same cells, in other columns, are
+    distinguished by the columns, and these by what they contain.
     """
     classes = labels[first]
     sizes = np.bincount(classes)
@@ -426,8 +423,8 @@ def _content_keys(codes: Codes, labels: Labels, first: Ints) -> tuple[Keys, Ints
             cells.append(code_hashes(feature)[codes.column(j)[first]])
     for g in range(codes.n_numbers):
         cells.append(number_hashes(codes.number_column(g)[first]))
-    # Columns of one value, or none, have no say.
-    cells = [own for own in cells if (own != own[0]).any()]
+    # Columns of one value, or none, are ignored.
+    cells = [column for column in cells if (column != column[0]).any()]
     keys = mixed(np.uint64(7), sum(cells, np.zeros(len(first), dtype=np.uint64)))
     _, group, group_sizes = np.unique(
         mixed(keys, classes), return_inverse=True, return_counts=True
@@ -435,10 +432,13 @@ def _content_keys(codes: Codes, labels: Labels, first: Ints) -> tuple[Keys, Ints
     is_shared = group_sizes[group] > 1
     if is_shared.any():
         rows = mixed(keys, ranks(sizes.tolist())[classes])
-        found = (np.unique(mixed(rows, own), return_counts=True) for own in cells)
-        salts = mixed(np.uint64(1), ranks([sortable_bytes(*own) for own in found]))
-        for salt, own in zip(salts, cells, strict=True):
-            keys[is_shared] += mixed(salt, own[is_shared])
+        contents = [
+            sortable_bytes(*np.unique(mixed(rows, column), return_counts=True))
+            for column in cells
+        ]
+        salts = mixed(np.uint64(1), ranks(contents))
+        for salt, column in zip(salts, cells, strict=True):
+            keys[is_shared] += mixed(salt, column[is_shared])
     totals = np.zeros(len(sizes), dtype=np.uint64)
     np.add.at(totals, classes, keys)
     return keys, np.argsort(np.lexsort((totals, sizes)), kind="stable")
@@ -449,13 +449,11 @@ def distinct_rows(codes: Codes, labels: Labels) -> tuple[Ints, Ints]:
     parts = [labels[:, None].astype(">u4"), codes.by_column().T]
     if codes.n_numbers:
         parts.append(comparable(codes.number_rows(slice(None))))
-    content = np.concatenate(
-        [
-            np.ascontiguousarray(part).view(np.uint8).reshape(len(labels), -1)
-            for part in parts
-        ],
-        axis=1,
-    )
-    keys = np.ascontiguousarray(content).view(f"V{content.shape[1]}").ravel()
-    _, first, unit = np.unique(keys, return_index=True, return_inverse=True)
-    return first, unit
+    as_bytes = [
+        np.ascontiguousarray(part).view(np.uint8).reshape(len(labels), -1)
+        for part in parts
+    ]
+    content = np.ascontiguousarray(np.concatenate(as_bytes, axis=1))
+    keys = content.view(f"V{content.shape[1]}").ravel()
+    _, first, kind = np.unique(keys, return_index=True, return_inverse=True)
+    return first, kind

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -101,17 +102,17 @@ def interaction_records(
     k = len(model.classes)
     records = []
     for j in np.flatnonzero(schema.is_interaction):
-        part = slice(schema.offsets[j], schema.offsets[j + 1])
-        share = counts.by_code[part].sum(axis=1) / counts.total
-        added = model.table[part] - share @ model.table[part]
-        against = (k * added - added.sum(axis=1, keepdims=True)) / (k - 1)
-        amount = model.link_scale * np.abs(against).mean(axis=1)
-        joined = [side.feature for side in schema.features[j].sides]
+        cells = slice(*schema.offsets[j : j + 2])
+        share = counts.by_code[cells].sum(axis=1) / counts.total
+        centred = model.table[cells] - share @ model.table[cells]
+        against = (k * centred - centred.sum(axis=1, keepdims=True)) / (k - 1)
+        size = model.link_scale * np.abs(against).mean(axis=1)
+        columns = [side.feature for side in schema.features[j].sides]
         records.append(
             {
-                "columns": feature_labels(schema, joined),
+                "columns": feature_labels(schema, columns),
                 "strength": strength,
-                "importance": float(share @ amount),
+                "importance": float(share @ size),
             }
         )
     return records
@@ -122,23 +123,23 @@ def sides(
 ) -> list[tuple[Side, Side]]:
     """Group both sides: numbers by about equal weight, rare categories as one."""
     by_code = training.given_counts.by_code.sum(axis=1)
-    n_groups = _n_groups(training)
-    cached: dict[int, Side] = {}
+    per_cell = _ROWS_PER_CELL * training.n_classes
+    n_groups = np.sqrt(training.given_counts.total / per_cell)
+    n_groups = int(np.clip(n_groups, _MIN_GROUPS, _MAX_GROUPS))
 
+    @cache
     def side(column: int) -> Side:
-        if column not in cached:
-            part = slice(*training.schema.offsets[column : column + 2])
-            feature, weight = training.schema.features[column], by_code[part][1:]
-            if feature.kind == "binned":
-                bins = finest_codes(feature)[1 : len(feature.edges) + 2] - 1
-                of_bins: Any = np.bincount(bins, weight[: len(bins)])
-                groups = _even_groups(of_bins, n_groups)[bins].tolist()
-            else:
-                groups = _frequent_groups(weight, n_groups).tolist()
-            # Missing cells that have a code are merged with no bin.
-            last = [max(groups) + 1] * (feature.n_values - len(groups))
-            cached[column] = Side(column, (0, *groups, *last))
-        return cached[column]
+        codes = slice(*training.schema.offsets[column : column + 2])
+        feature, weight = training.schema.features[column], by_code[codes][1:]
+        if feature.kind == "binned":
+            bins = finest_codes(feature)[1 : len(feature.edges) + 2] - 1
+            of_bins: Any = np.bincount(bins, weight[: len(bins)])
+            groups = _even_groups(of_bins, n_groups)[bins].tolist()
+        else:
+            groups = _frequent_groups(weight, n_groups).tolist()
+        # Missing cells that have a code are merged with no bin.
+        last = [max(groups) + 1] * (feature.n_values - len(groups))
+        return Side(column, (0, *groups, *last))
 
     return [(side(a), side(b)) for a, b in interactions]
 
@@ -152,12 +153,6 @@ def joined(training: TrainingSet, interactions: list[ColumnPair]) -> TrainingSet
     coded = {*coded_columns(training.schema)}
     kept = [(a, b) for a, b in interactions if a in coded and b in coded]
     return training.with_interactions(sides(training, kept)) if kept else training
-
-
-def _n_groups(training: TrainingSet) -> int:
-    per_cell = _ROWS_PER_CELL * training.n_classes
-    groups = np.sqrt(training.given_counts.total / per_cell)
-    return int(np.clip(groups, _MIN_GROUPS, _MAX_GROUPS))
 
 
 def _even_groups(weight: Floats, n_groups: int) -> Ints:
@@ -233,14 +228,15 @@ def score_columns(
     codes, sizes, columns = _coarse_codes(training, residual, excluded)
     if residual.shape[1] == 2:  # the other class has the same with the opposite sign
         residual, curvature = residual[:, 1:], curvature[:, 1:]
-    left = residual + 1j * curvature
+    by_row = residual + 1j * curvature
 
     def score(k: int) -> Floats:
-        others, by_assignment = (int(sizes[k]), sizes[k + 1 :]), []
+        own_size, sizes_after, by_assignment = int(sizes[k]), sizes[k + 1 :], []
         for rows, ends in assignments:
             scores = np.empty((len(columns) - k - 1, len(ends) + 1))
-            own = np.ascontiguousarray(codes[k + 1 :, rows])
-            score_interactions(codes[k, rows], own, *others, left[rows], ends, scores)
+            after = np.ascontiguousarray(codes[k + 1 :, rows])
+            given = codes[k, rows], after, own_size, sizes_after, by_row[rows], ends
+            score_interactions(*given, scores)
             by_assignment.append(scores)
         overall = np.mean([scores[:, -1:] for scores in by_assignment], axis=0)
         by_fold = [scores[:, :-1] for scores in by_assignment]
@@ -261,28 +257,26 @@ def _coarse_codes(
 ) -> tuple[NDArray[np.uint8], Ints, list[int]]:
     """Return coarse codes of columns (d, n), their number of codes, and the columns."""
     columns = sorted({*coded_columns(training.schema)} - set(excluded))
-    both = sides(training, [(column, column) for column in columns])
-    joined = {column: side for column, (side, _) in zip(columns, both, strict=True)}
+    merged = [side for side, _ in sides(training, [(j, j) for j in columns])]
     codes = np.empty((len(columns), training.n_rows), dtype=np.uint8)
 
     def merge(k: int) -> None:
-        side = joined[columns[k]]
-        groups = np.array(side.groups, dtype=np.uint8)
-        np.take(groups, training.codes.column(side.feature), out=codes[k], mode="clip")
+        groups = np.array(merged[k].groups, dtype=np.uint8)
+        np.take(groups, training.codes.column(columns[k]), out=codes[k], mode="clip")
 
     for _ in run(merge, range(len(columns)), thread_count(training.n_jobs)):
         pass
-    sizes = np.array([joined[column].n_groups for column in columns], dtype=np.int64)
+    sizes = np.array([side.n_groups for side in merged], dtype=np.int64)
     if len(columns) <= _MAX_COLUMNS:
         return codes, sizes, columns
-    left = [
+    squares = [
         sum(
             float((np.bincount(of_column, residual[:, c]) ** 2).sum())
             for c in range(residual.shape[1])
         )
         for of_column in codes
     ]
-    kept = np.sort(np.argsort(-np.asarray(left), kind="stable")[:_MAX_COLUMNS])
+    kept = np.sort(np.argsort(-np.asarray(squares), kind="stable")[:_MAX_COLUMNS])
     return codes[kept], sizes[kept], [columns[k] for k in kept]
 
 
@@ -321,10 +315,10 @@ class FoldFit:
         interactions, self._to_join = self._to_join, []
         if not interactions:
             return
-        before, part = self._problem, joined(self._fold.training, interactions)
-        codes = self._fold.codes.with_interactions(part.schema, part.n_jobs)
-        self._fold = replace(self._fold, training=part, codes=codes)
-        self._problem = build_problem(self._recipe, part, self._learned, before)
+        before, training = self._problem, joined(self._fold.training, interactions)
+        codes = self._fold.codes.with_interactions(training.schema, training.n_jobs)
+        self._fold = replace(self._fold, training=training, codes=codes)
+        self._problem = build_problem(self._recipe, training, self._learned, before)
         weighting = self._recipe.weighting
         assert isinstance(weighting, HierarchicalWeighting) and self._start is not None
         evidence = before.evidence, self._problem.evidence
@@ -332,8 +326,8 @@ class FoldFit:
 
     def shaped(self, constraints: Any, classes: NDArray[Any]) -> FoldFit:
         """Return the same fits under constraints."""
-        out, schema = copy(self), self._fold.training.schema
-        shapes = resolve_shapes(constraints, schema, classes)
+        out = copy(self)
+        shapes = resolve_shapes(constraints, self._fold.training.schema, classes)
         out._problem = replace(self._problem, shapes=shapes)
         return out
 

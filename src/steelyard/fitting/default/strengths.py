@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,6 +74,9 @@ _STEP_FACTOR = 30.0
 # the log-loss rises, and of the longest list, as some only matter together.
 _BY_INTERACTION = (40.0, 10.0, 2.5, 0.6, 0.15)
 _WEAK_BY_INTERACTION = (0.1, 0.02)
+
+# Approximate number of candidates, for the progress bar.
+_MAX_CANDIDATES = len(GRID) + 1 + len(_BY_INTERACTION) + len(_WEAK_BY_INTERACTION) + 1
 
 # Limits of interactions, by column and in total: of those with a positive score, and
 # of the longest list.
@@ -140,7 +144,7 @@ def choose(
     held: HeldOutFolds,
     grid: tuple[Strengths, ...],
     interactions: str | int | list[ColumnPair] | None,
-    excluded: Collection[int] = (),
+    excluded: Collection[int],
 ) -> Choice:
     """Choose strengths and interactions by cross-validated log-loss.
 
@@ -154,13 +158,11 @@ def choose(
         return Choice(grid[0], interactions=listed, path=path)
     search = _StrengthSearch(replace(recipe, constraints=None), held, excluded)
     search.main_effects(grid)
-    if isinstance(interactions, list):
-        search.add(
-            RankedInteractions([interactions] * len(held.folds), interactions),
-            min_gain=None,
-        )
-    elif interactions == "auto":
+    if interactions == "auto":
         search.interactions()
+    elif isinstance(interactions, list):
+        by_fold = [interactions] * len(held.folds)
+        search.add(RankedInteractions(by_fold, interactions), min_gain=None)
     elif interactions:
         search.add(search.scores().best(int(interactions), -np.inf), min_gain=None)
     if recipe.constraints:
@@ -172,7 +174,7 @@ class _StrengthSearch:
     """A greedy search: each candidate is compared with the best so far."""
 
     def __init__(
-        self, recipe: Recipe, held: HeldOutFolds, excluded: Collection[int] = ()
+        self, recipe: Recipe, held: HeldOutFolds, excluded: Collection[int]
     ) -> None:
         self._held, self._threads = held, thread_count(held.training.n_jobs)
         self._fits = list(run(partial(FoldFit, recipe), held.folds, self._threads))
@@ -181,10 +183,6 @@ class _StrengthSearch:
         self._interactions: list[ColumnPair] = []
         self._path: list[dict[str, float]] = []
         self._best: _Judged
-        self._max_candidates = (
-            len(GRID) + 1 + len(_BY_INTERACTION) + len(_WEAK_BY_INTERACTION) + 1
-        )
-        """Approximate number of candidates, for the progress bar."""
 
     @property
     def choice(self) -> Choice:
@@ -216,7 +214,7 @@ class _StrengthSearch:
         if judged[0] is _best(judged):
             judged = self._walk(self._fits, grid[:first][::-1], judged)
         steps = [_best(judged)]
-        if any(own.cuts for own in self._held.training.schema.features):
+        if any(feature.cuts for feature in self._held.training.schema.features):
             without = replace(steps[0][0], intervals=_STEP_FACTOR)
             steps = self._walk(self._fits, (without,), steps)
         self._best = _best(steps)
@@ -232,50 +230,41 @@ class _StrengthSearch:
         They are ranked on all fold assignments, and compared on the first ones.
         """
         scores, n = self.scores(), self._held.training.schema.n_columns
-        whole = self._held, self._fits, self._best
+        of_all = self._held, self._fits, self._best
         self._held = self._held.first_assignments()
         self._fits = self._best_fits = self._fits[: len(self._held.folds)]
-        some = self._best[1].log_proba[: len(self._held.rows)]
-        self._best = self._best[0], self._held.judge(some)
+        log_proba = self._best[1].log_proba[: len(self._held.rows)]
+        self._best = self._best[0], self._held.judge(log_proba)
         scores = scores.of_folds(len(self._fits))
-        most = min(_MAX_PER_COLUMN * n, _MAX_INTERACTIONS)
-        sure, likely = scores.best(most, _SIGNIFICANT_SCORE), scores.best(most)
-        for ranked in (sure, likely) if sure != likely else (sure,):
-            self.add(ranked)
-        more = scores.best(min(_MAX_LONG_PER_COLUMN * n, _MAX_LONG), -np.inf)
+        limit = min(_MAX_PER_COLUMN * n, _MAX_INTERACTIONS)
+        significant = scores.best(limit, _SIGNIFICANT_SCORE)
+        positive = scores.best(limit)
+        self.add(significant)
+        if positive != significant:
+            self.add(positive)
+        longest = scores.best(min(_MAX_LONG_PER_COLUMN * n, _MAX_LONG), -np.inf)
         again = {self._best[0].by_interaction} if self._interactions else set()
-        tried = tuple(sorted({*again, *_WEAK_BY_INTERACTION}, reverse=True))
-        self._try(self._joined(more), more, tried, _MIN_GAIN_OF_LONG)
+        strengths = sorted({*again, *_WEAK_BY_INTERACTION}, reverse=True)
+        self.add(longest, _MIN_GAIN_OF_LONG, strengths)
         if not self._interactions:
-            self._held, self._fits, self._best = whole
+            self._held, self._fits, self._best = of_all
             self._best_fits = self._fits
 
     def add(
         self,
         ranked: RankedInteractions,
         min_gain: tuple[float, float] | None = (1.0, 0.0),
+        strengths: Sequence[float] = _BY_INTERACTION,
     ) -> None:
-        """Add interactions if they gain enough, see `is_better`; None: in any case."""
-        self._try(self._joined(ranked), ranked, _BY_INTERACTION, min_gain)
+        """Add interactions, at the best of some strengths, if they gain enough.
 
-    def _joined(self, ranked: RankedInteractions) -> list[FoldFit]:
-        """Return the fits of main effects with interactions."""
-        of_folds = zip(self._fits, ranked.by_fold, strict=True)
-        return [fit.with_interactions(interactions) for fit, interactions in of_folds]
-
-    def _try(
-        self,
-        fits: list[FoldFit],
-        ranked: RankedInteractions,
-        tried: tuple[float, ...],
-        min_gain: tuple[float, float] | None,
-    ) -> None:
-        """Add interactions, at the best of some strengths, if they gain enough."""
+        See `is_better` for ``min_gain``; with None they are added in any case.
+        """
         if not ranked.overall:
             return
-        entries = tuple(
-            replace(self._best[0], by_interaction=strength) for strength in tried
-        )
+        of_folds = zip(self._fits, ranked.by_fold, strict=True)
+        fits = [fit.with_interactions(interactions) for fit, interactions in of_folds]
+        entries = tuple(replace(self._best[0], by_interaction=s) for s in strengths)
         rival = None if min_gain is None else self._best[1]
         judged = self._walk(fits, entries, has_interactions=True, rival=rival)
         if not judged:
@@ -312,29 +301,27 @@ class _StrengthSearch:
         """
         out = list(judged)
         for entry in grid:
-            best = min(
-                [*([rival] if rival else []), *(own for _, own in out)],
-                key=lambda own: own.log_loss,
-                default=None,
-            )
+            judgements = [judgement for _, judgement in out]
+            rivals = judgements if rival is None else [rival, *judgements]
+            best = min(rivals, key=attrgetter("log_loss"), default=None)
             # Candidates of main effects are in the mean, and so are abandoned later.
             errors = _RACE_ERRORS * (1.0 if has_interactions else _SHARE_ERRORS)
             judgement, is_whole = self._judged(fits, entry, best, errors)
-            by_interaction = (
-                {"by_interaction": entry.by_interaction} if has_interactions else {}
-            )
-            record = judgement.record()
+            record = _named(entry)
+            if has_interactions:
+                record["by_interaction"] = entry.by_interaction
+            record.update(judgement.record())
             if is_whole:
                 out.append((entry, judgement))
             else:
                 # On some rows only the difference from the best is comparable.
                 assert best is not None
                 record["log_loss"] += best.log_loss - judgement.beside(best).log_loss
-            self._path.append({**_named(entry), **by_interaction, **record})
+            self._path.append(record)
             if progress.current is not None:
-                least = min(own["log_loss"] for own in self._path)
-                shown = f"log-loss of held-out rows {least:.4f}"
-                n_steps = max(self._max_candidates, len(self._path)) + 1
+                lowest = min(earlier["log_loss"] for earlier in self._path)
+                shown = f"log-loss of held-out rows {lowest:.4f}"
+                n_steps = max(_MAX_CANDIDATES, len(self._path)) + 1
                 progress.current.step(shown, n_steps)
             if not is_whole or _best(out)[1].is_better(judgement):
                 break
@@ -348,11 +335,10 @@ class _StrengthSearch:
         errors: float,
     ) -> tuple[Judgement, bool]:
         """Fit a candidate in more and more folds; return whether in all."""
-        one = partial(FoldFit.posteriors, entry=entry)
+        fit = partial(FoldFit.posteriors, entry=entry)
         posteriors: list[Floats] = []
         for stop in _stages([len(fold.rows) for fold in self._held.folds]):
-            part = fits[len(posteriors) : stop]
-            posteriors += run(one, part, self._threads)
+            posteriors += run(fit, fits[len(posteriors) : stop], self._threads)
             judgement = self._held.judge(np.concatenate(posteriors))
             if stop < len(fits) and best is not None:
                 if judgement.beside(best).is_better(judgement, errors):
@@ -375,7 +361,7 @@ def _named(entry: Strengths) -> dict[str, float]:
 
 
 def _best(judged: Sequence[_Judged]) -> _Judged:
-    return min(judged, key=lambda own: own[1].log_loss)
+    return min(judged, key=lambda candidate: candidate[1].log_loss)
 
 
 def _average(judged: Sequence[_Judged]) -> Strengths:
@@ -386,9 +372,9 @@ def _average(judged: Sequence[_Judged]) -> Strengths:
     """
     best = _best(judged)[1]
     gaps = [
-        (own.log_loss - best.log_loss)
-        / max(_SHARE_ERRORS * own.standard_error(best), _ROUNDING)
-        for _, own in judged
+        (judgement.log_loss - best.log_loss)
+        / max(_SHARE_ERRORS * judgement.standard_error(best), _ROUNDING)
+        for _, judgement in judged
     ]
     share = np.exp(-0.5 * np.square(gaps))
     logs = np.log([list(asdict(entry).values()) for entry, _ in judged])
