@@ -12,9 +12,9 @@ from steelyard.fitting.default import sampling
 from steelyard.fitting.default.sampling import (
     RowCounts,
     RowHash,
-    RowSketch,
     expected_share,
     sample_rows,
+    sketch_of,
 )
 from steelyard.fitting.recipe import encode_training
 from steelyard.model.training import Encoding, Preparation
@@ -122,21 +122,16 @@ def test_parts_drawn_on_their_own_add_up_to_the_draw_of_the_whole():
     training = encoded(X, y)
     keys = keys_of(training)
     parts = np.split(keys, [800, 800, 3100])
-    sketches = [RowSketch() for _ in parts]
-    for sketch, part in zip(sketches, parts, strict=True):
-        sketch.add(part)
+    sketches = [sketch_of([part]) for part in parts]
     sketch = sketches[0] + (sketches[3] + sketches[2]) + sketches[1]
-    counts = []
-    for part in parts:
-        counts.append(RowCounts(expected_share(5000, 400), sketch))
-        counts[-1].add(part)
+    share = expected_share(5000, 400)
+    counts = [RowCounts.of([part], share, sketch) for part in parts]
     chosen = (counts[3] + counts[1] + (counts[0] + counts[2])).drawn(400)
     before, positions = np.zeros(len(chosen.keys), np.int64), []
     for first, part in zip([0, 800, 800, 3100], parts, strict=True):
         found, before = chosen.positions(part, before)
         positions.extend((first + found).tolist())
-    every = RowCounts(expected_share(5000, 400))
-    every.add(keys)
+    every = RowCounts.of([keys], share)
     whole, _ = every.drawn(400).positions(keys, np.zeros(len(chosen.keys), np.int64))
     assert positions == whole.tolist()
     assert len(whole) == 400

@@ -49,7 +49,7 @@ class Shape:
 
     @property
     def turns(self) -> bool:
-        """Whether it goes up and down, and where it turns has to be found."""
+        """Whether it goes up and down, with a turning point to search for."""
         return self.kind in ("peak", "valley")
 
     @property
@@ -62,15 +62,16 @@ class Shape:
 
         Those of a bent curve are at cut points of its finest encoding.
         """
-        rows, feature = _known(schema, self.column)[:-1], schema.features[self.column]
-        return rows[[*feature.cuts[-1]]] if self.is_bent and feature.cuts else rows
+        cuts = schema.features[self.column].cuts
+        rows = _value_rows(schema, self.column)[:-1]
+        return rows[[*cuts[-1]]] if self.is_bent and cuts else rows
 
     def level_steps(self, schema: TableSchema) -> Ints:
         """Return the steps that must be 0: other cut points of a bent curve."""
-        return np.setdiff1d(_known(schema, self.column)[:-1], self.steps(schema))
+        return np.setdiff1d(_value_rows(schema, self.column)[:-1], self.steps(schema))
 
     def gaps(self, schema: TableSchema) -> Floats:
-        """Return how far apart the centres of neighbouring bins are, shape (steps,).
+        """Return the distances between the centres of neighbouring bins, (steps,).
 
         Outer bins are as wide as the next ones; categories are at equal distances.
         """
@@ -78,7 +79,7 @@ class Shape:
         edges = np.array(feature.edges, dtype=np.float64)
         if len(steps) < 2 or not len(edges):
             return np.ones(len(steps))
-        edges = edges[steps - _known(schema, self.column)[0]]
+        edges = edges[steps - _value_rows(schema, self.column)[0]]
         edges = edges / np.abs(edges).max()
         first, last = 2.0 * edges[0] - edges[1], 2.0 * edges[-1] - edges[-2]
         ends = np.concatenate([[first], edges, [last]])
@@ -86,11 +87,11 @@ class Shape:
         return np.maximum(gaps, 1e-12 * gaps.max())
 
     def turn(self, table: Floats, schema: TableSchema) -> int:
-        """Return before which step a curve had best turn."""
+        """Return the step before which a curve turns with the fewest violations."""
         return _turn(self.sign * self._heights(table, self.steps(schema)))
 
     def violation(self, table: Floats, schema: TableSchema) -> float:
-        """Return by how much a step of a curve is wrong at worst."""
+        """Return the largest violation of a step of a curve."""
         heights = self.sign * self._heights(table, self.steps(schema))
         if self.is_bent:
             gaps = self.gaps(schema)
@@ -115,7 +116,7 @@ class Shape:
             turn = _turn(heights) if self.turns else len(heights)
             heights[:turn] = np.maximum(heights[:turn], 0.0)
             heights[turn:] = np.minimum(heights[turn:], 0.0)
-        rows = _known(schema, self.column)
+        rows = _value_rows(schema, self.column)
         if not len(rows):
             return
         others = np.delete(np.arange(table.shape[1]), self.target)
@@ -132,14 +133,14 @@ class Shape:
 
 
 def _turn(heights: Floats) -> int:
-    """Return before which step to turn, so that least is to be undone."""
+    """Return the step before which to turn with the fewest violations."""
     down = np.cumsum(np.maximum(-heights, 0.0).sum(axis=1))
     up = np.cumsum(np.maximum(heights, 0.0).sum(axis=1)[::-1])[::-1]
     return int(np.argmin(np.append(0.0, down) + np.append(up, 0.0)))
 
 
-def _known(schema: TableSchema, j: int) -> Ints:
-    """Return the table rows of bins or values, not of missing cells."""
+def _value_rows(schema: TableSchema, j: int) -> Ints:
+    """Return the table rows of bins or values, without those of missing cells."""
     feature, first = schema.features[j], int(schema.offsets[j]) + 1
     n = len(feature.edges) + 1 if feature.kind == "binned" else len(feature.values)
     return np.arange(first, first + n)
@@ -151,7 +152,7 @@ _ROUNDING = 1e-9
 # Accuracy of fits by which turns are compared, in that of the last.
 _SEARCH_TOL = 10.0
 
-# Rougher fits, of folds, turn where free curves had best turn.
+# Rougher fits, of folds, have the turning points of free curves.
 _MAX_SEARCHED_TOL = 1e-3
 
 
@@ -172,29 +173,22 @@ class Shapes:
         self, weighting: Weighting, evidence: LogProbs, turns: Mapping[int, int]
     ) -> Cone:
         """Return the constraints of the weights, given the steps where curves turn."""
-        size = weighting.size(evidence)
+        size, schema = weighting.size(evidence), self.schema
         rows, is_equal = [csr_array((0, size))], [np.zeros(0, dtype=bool)]
         for shape in self.shapes:
-            steps = shape.steps(self.schema)
+            steps, level = shape.steps(schema), shape.level_steps(schema)
             if shape.is_bent:
-                moves = np.diff(np.eye(len(steps)), axis=0) / shape.gaps(self.schema)
+                moves = np.diff(np.eye(len(steps)), axis=0) / shape.gaps(schema)
             else:
                 turn = turns.get(shape.column, len(steps))
                 moves = np.diag(np.where(np.arange(len(steps)) < turn, 1.0, -1.0))
             signed = kron(csr_array(shape.sign * moves), np.eye(self.n_classes - 1))
-            parts = (
-                (signed @ _by_weights(steps, shape.target, weighting, evidence), False),
-                (
-                    _by_weights(
-                        shape.level_steps(self.schema),
-                        *(shape.target, weighting, evidence),
-                    ),
-                    True,
-                ),
-            )
-            for part, equal in parts:
-                rows.append(part)
-                is_equal.append(np.full(part.shape[0], equal))
+            given = shape.target, weighting, evidence
+            of_steps = signed @ _by_weights(steps, *given)
+            of_level = _by_weights(level, *given)
+            rows += [of_steps, of_level]
+            is_equal.append(np.zeros(of_steps.shape[0], dtype=bool))
+            is_equal.append(np.ones(of_level.shape[0], dtype=bool))
         free = np.full(size, np.inf)
         return Cone(-free, free, csr_array(vstack(rows)), np.concatenate(is_equal))
 
@@ -221,7 +215,7 @@ class Shapes:
 
 
 def shapes_of(recipe: Recipe, training: TrainingSet, box: Box) -> Shapes | None:
-    """Return the shapes that a recipe asks for, where its weights can have them."""
+    """Return the shapes that a recipe asks for, if its weights can have them."""
     if not recipe.constraints:
         return None
     if not recipe.weighting.has_shapes or recipe.solver == "fixed":
@@ -286,18 +280,18 @@ def _kind_and_class(name: Any, wanted: Any, classes: NDArray[Any]) -> tuple[str,
         )
     if not named:
         return kind, 1
-    known = [str(own) for own in classes]
-    if str(named[0]) not in known:
-        hint = did_you_mean(str(named[0]), known)
+    names = [str(label) for label in classes]
+    if str(named[0]) not in names:
+        hint = did_you_mean(str(named[0]), names)
         raise ParameterError(
             f"`constraints` names class {named[0]!r} for column {name!r}. Classes are "
-            f"{', '.join(known[:10])}.{hint}"
+            f"{', '.join(names[:10])}.{hint}"
         )
-    return kind, known.index(str(named[0]))
+    return kind, names.index(str(named[0]))
 
 
 def _check_order(feature: FeatureSchema, name: Any) -> None:
-    """Refuse an attribute without codes in an order, or without a say."""
+    """Refuse an attribute without codes in an order, or that is left out."""
     if feature.left_out:
         raise ParameterError(
             f"`constraints` names column {name!r}, which is left out, since it looks "
@@ -325,10 +319,10 @@ def _check_order(feature: FeatureSchema, name: Any) -> None:
 def turning_solution(
     problem: Problem, shapes: Shapes, recipe: Recipe, start: Floats
 ) -> Solution:
-    """Minimise under constraints; where curves turn is searched for.
+    """Minimise under constraints, and search for the turning points of curves.
 
-    The search begins where curves without a shape had best turn, and goes to both sides
-    in shorter and shorter strides, one curve after the other.
+    The search begins at those of curves without a shape, and goes to both sides in
+    shorter and shorter strides, one curve after the other.
     """
     weighting, evidence = problem.objective.weighting, problem.evidence
     bent = [shape for shape in shapes.shapes if shape.turns]
@@ -360,9 +354,9 @@ def turning_solution(
                 if tuple(other.values()) in tried:
                     continue
                 tried.add(tuple(other.values()))
-                found = solved(other, rough, best.weights)
-                if found.value < best.value:
-                    best, turns, improved = found, other, True
+                solution = solved(other, rough, best.weights)
+                if solution.value < best.value:
+                    best, turns, improved = solution, other, True
             stride = stride if improved else stride // 2
     return solved(turns, recipe.tol, best.weights)
 
@@ -370,7 +364,7 @@ def turning_solution(
 def _by_weights(
     steps: Ints, target: int, weighting: Weighting, evidence: LogProbs
 ) -> csr_array:
-    """Return how steps depend on the weights: shape (steps × other classes, p)."""
+    """Return the derivative of steps by weights: shape (steps × other classes, p)."""
     k = evidence.n_classes
     rows = np.unique(np.concatenate([steps, steps + 1]))
     moves, at = np.zeros((len(steps), len(rows))), np.arange(len(steps))

@@ -40,7 +40,7 @@ class Moments:
     """
 
     weight: Floats
-    """Total weight of the known cells, shape (g, K)."""
+    """Total weight of the observed cells, shape (g, K)."""
 
     mean: Floats
     """Weighted mean, shape (g, K); 0 where the weight is 0."""
@@ -161,7 +161,7 @@ class Counts:
         return Counts(grown, self.by_class, by_code, moments)
 
     def in_classes(self, places: Ints, n_classes: int) -> Counts:
-        """Move the counts to so many classes, among which theirs are at some places."""
+        """Move the counts to ``n_classes`` classes, given the positions of theirs."""
         if n_classes == self.n_classes:
             return self
 
@@ -175,7 +175,7 @@ class Counts:
 
 
 def rows_in(schema: TableSchema, grown: TableSchema) -> Ints:
-    """Say where each table row of a schema is in a schema grown from it."""
+    """Return the table row of each code of a schema in one that has grown from it."""
     rows = np.empty(schema.n_codes, dtype=np.int64)
     for j, place in enumerate(places_in(schema, grown)):
         old, new = schema.features[j], grown.features[place]
@@ -200,7 +200,7 @@ def rows_in(schema: TableSchema, grown: TableSchema) -> Ints:
 def with_interactions_of(before: TableSchema, grown: TableSchema) -> TableSchema:
     """Append interactions of a schema to one that has grown from it without them.
 
-    New values are in no group: interactions say nothing of them.
+    New values are in no group: interactions add nothing for them.
     """
     if not before.is_interaction.any():
         return grown
@@ -218,7 +218,7 @@ def with_interactions_of(before: TableSchema, grown: TableSchema) -> TableSchema
 
 
 def places_in(schema: TableSchema, other: TableSchema) -> list[int]:
-    """Return where the attributes of a schema are in another, by their names.
+    """Return the positions of the attributes of a schema in another, by their names.
 
     Interactions have none, and are in the same order in both.
     """
@@ -245,20 +245,20 @@ def count(
     spread = [block.table_rows(codes.offsets) for block in codes.blocks]
     starts = [block.starts(codes.offsets) for block in codes.blocks]
     sizes = [block.sizes(codes.offsets) for block in codes.blocks]
-    widths = [codes.schema.n_codes if found is None else len(found) for found in spread]
+    widths = [codes.schema.n_codes if rows is None else len(rows) for rows in spread]
     nothing = Moments.zeros(codes.n_numbers, n_classes)
     # Then a row adds one for each column. NumPy's count of classes has no threads: it
     # keeps the interpreter's lock.
     n_columns = len(codes.blocks[0].features) if codes.blocks else 0
     adds_ones = weights is None and n_columns > 0
 
-    def count_block(part: slice) -> _Part:
-        is_narrow = weights is None and part.stop - part.start < 1 << 31
-        whole: Any = _NARROW if is_narrow else np.int64
-        kind = whole if weights is None else np.float64
+    def count_block(block_rows: slice) -> _Part:
+        is_narrow = weights is None and block_rows.stop - block_rows.start < 1 << 31
+        integers: Any = _NARROW if is_narrow else np.int64
+        kind = integers if weights is None else np.float64
         hists = [np.zeros((n_classes, width), dtype=kind) for width in widths]
         by_class, moments = np.zeros(n_classes), nothing
-        for rows in pieces(part):
+        for rows in pieces(block_rows):
             u = None if weights is None else weights[rows]
             labels = np.asarray(y[rows], dtype=np.uint32)
             if not adds_ones:
@@ -268,11 +268,10 @@ def count(
             ):
                 _add_histogram(block, rows, first, size, labels, u, hist)
             if codes.n_numbers:
-                every = np.empty(0) if u is None else u
-                numbers = codes.number_rows(rows)
-                parts = counting.moments(numbers, labels, every, n_classes)
-                more = Moments(*(np.ascontiguousarray(part.T) for part in parts))
-                moments = more if moments is nothing else moments + more
+                given = codes.number_rows(rows), labels, np.empty(0) if u is None else u
+                by_row = counting.moments(*given, n_classes)
+                of_rows = Moments(*(np.ascontiguousarray(m.T) for m in by_row))
+                moments = of_rows if moments is nothing else moments + of_rows
         if adds_ones:
             by_class = hists[0].sum(axis=1) / n_columns
         return _Part(by_class, hists, moments)
@@ -397,8 +396,8 @@ def log_conditional(counts: Floats, log_prob: Floats, strength: float) -> Floats
 
     .. math:: \theta_{v|a,c} = \frac{N_{avc} + m\,\theta_{v|c}}{N_{a \cdot c} + m}
 
-    An m-estimate towards what is known without the parent: where its value is rare it
-    says little, and an unknown one says nothing.
+    An m-estimate towards the probability without the parent: a rare value of the parent
+    changes little, and a missing one nothing.
 
     Parameters
     ----------
@@ -422,9 +421,9 @@ def log_conditional(counts: Floats, log_prob: Floats, strength: float) -> Floats
     array([[1.   , 0.5  , 0.5  ],
            [1.   , 0.875, 0.125]])
     """
-    known = counts[:, 1:]
-    totals = known.sum(axis=1, keepdims=True) + strength
+    observed = counts[:, 1:]
+    totals = observed.sum(axis=1, keepdims=True) + strength
     out = np.zeros_like(counts)
-    prob = (known + strength * np.exp(log_prob[1:])) / totals
+    prob = (observed + strength * np.exp(log_prob[1:])) / totals
     np.log(np.maximum(prob, _TINY), out=out[:, 1:])
     return out

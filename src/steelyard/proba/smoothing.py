@@ -59,18 +59,18 @@ class Smoothing(DeclaredPart):
 
         .. math:: \theta_{j,v|c} = \frac{N_{jvc} + f_j}{N_c^{(j)} + n_j f_j}
 
-        with :math:`N_c^{(j)}` the class total over rows whose cell is known, so that
+        with :math:`N_c^{(j)}` the class total over rows whose cell is observed, so that
         the probabilities of an attribute add up to one with missing cells too. The row
-        of code 0 is zero: a missing or unseen cell says nothing.
+        of code 0 is zero: a missing or unseen cell adds nothing.
         """
         check_settings(self)
         table = FeatureTable(counts.by_code, counts.schema.offsets)
         first = counts.schema.first_codes
-        known = counts.by_code.copy()
-        known[first] = 0.0
+        observed = counts.by_code.copy()
+        observed[first] = 0.0
         added = self.value_counts(counts)
-        totals = table.collect(known) + (added * counts.schema.n_values)[:, None]
-        smoothed = known + table.spread(added)[:, None]
+        totals = table.collect(observed) + (added * counts.schema.n_values)[:, None]
+        smoothed = observed + table.spread(added)[:, None]
         smoothed[first] = 1.0
         totals_by_code = table.spread(totals)
         totals_by_code[first] = 1.0
@@ -158,12 +158,12 @@ class EmpiricalBayes(Smoothing):
     The strength :math:`m_j` of a column maximises the likelihood of its own counts, the
     product over its values of Dirichlet-multinomial probabilities
     :math:`\mathrm{DirMult}(N_{jv\cdot} \mid m \pi^{(j)})`. Where the values differ in
-    their classes no more than chance lets them, it is large and the column says next to
+    their classes no more than by chance, it is large and the column adds next to
     nothing: a column of random text, or of names that hardly repeat, does no harm. It
     is the largest allowed, a million, unless another gains at least a twentieth for
     each category in log-likelihood, or 2 for more than 40 of them; so for an
     identifier, each value of which occurs once. :math:`\pi^{(j)}` are the class shares
-    of the rows whose cell is known, themselves smoothed by one row in all.
+    of the rows whose cell is observed, themselves smoothed by one row in all.
 
     Up to a factor that all classes share, these are the probabilities of values that
     other smoothings estimate. There are no pseudo-counts per value: methods that need
@@ -194,19 +194,19 @@ class EmpiricalBayes(Smoothing):
     def log_prob(self, counts: Counts) -> FeatureTable:
         r"""Logarithms of :math:`P(c \mid v) / \pi^{(j)}_c`, shape (V, K).
 
-        The row of code 0 is zero: a missing or unseen cell says nothing.
+        The row of code 0 is zero: a missing or unseen cell adds nothing.
         """
         table = FeatureTable(counts.by_code, counts.schema.offsets)
-        known = counts.by_code.copy()
-        known[counts.schema.first_codes] = 0.0
+        observed = counts.by_code.copy()
+        observed[counts.schema.first_codes] = 0.0
         base = np.exp(self.log_prior(counts))
-        by_class = table.collect(known) + base
+        by_class = table.collect(observed) + base
         share = by_class / by_class.sum(axis=1, keepdims=True)
         asked = _GAIN_PER_CATEGORY * counts.schema.n_categories
         least_gain = np.clip(asked, _FLAT, _MAX_GAIN).astype(np.float64)
-        strength = _dirichlet_strengths(table, known, share, least_gain)
-        added = table.spread(strength[:, None] * share)
-        posterior = (known + added) / (known + added).sum(axis=1, keepdims=True)
+        strength = _dirichlet_strengths(table, observed, share, least_gain)
+        smoothed = observed + table.spread(strength[:, None] * share)
+        posterior = smoothed / smoothed.sum(axis=1, keepdims=True)
         # The smallest shares vanish in the division; no probability is zero.
         tiny = np.finfo(np.float64).tiny
         log_prob = np.log(np.maximum(posterior, tiny) / table.spread(share))
@@ -231,7 +231,7 @@ _MAX_GAIN = 2.0
 
 def _dirichlet_strengths(
     table: FeatureTable,
-    known: Floats,
+    observed: Floats,
     share: Floats,
     least_gain: Floats,
 ) -> Floats:
@@ -240,15 +240,15 @@ def _dirichlet_strengths(
     The best of a coarse grid, the largest of equals, then ever smaller steps from
     there; all attributes at once. The largest of all where that gains too little.
     """
-    row, c = np.nonzero(known)
-    held, of_row = known[row, c], known.sum(axis=1)
+    row, c = np.nonzero(observed)
+    of_cell, of_row = observed[row, c], observed.sum(axis=1)
     cell = table.owners[row] * share.shape[1] + c
 
     def log_likelihood(strength: Floats) -> Floats:
         added = (strength[:, None] * share).ravel()
         by_row = table.spread(gammaln(strength))
         by_row -= gammaln(of_row + table.spread(strength))
-        rises = gammaln(held + added[cell]) - gammaln(added)[cell]
+        rises = gammaln(of_cell + added[cell]) - gammaln(added)[cell]
         by_row += np.bincount(row, rises, minlength=len(by_row))
         return np.asarray(table.collect(by_row))
 
@@ -295,7 +295,7 @@ def resolve_smoothing(value: Any) -> Smoothing:
 
 
 def estimate_prior(setting: Any, counts: Counts, smoothing: Smoothing) -> Floats:
-    """Return log class priors as ``prior`` asks: smoothed, frequency, or given."""
+    """Return log class priors, as the setting asks: smoothed, frequency, or given."""
     if isinstance(setting, str):
         if setting == "smoothed":
             return smoothing.log_prior(counts)

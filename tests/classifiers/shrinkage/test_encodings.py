@@ -150,9 +150,7 @@ def test_the_scores_of_a_model_are_those_of_its_encodings(mixed, problem_of):
     change = np.random.default_rng(1).normal(size=problem.size)
     start = weighting.apply(np.zeros(problem.size), problem.evidence)
     random = np.random.default_rng(2)
-    gradient = Effect(
-        *(random.normal(size=own.shape) for own in vars(start).values())
-    )
+    gradient = Effect(*(random.normal(size=own.shape) for own in vars(start).values()))
     moved = weighting.apply(change, problem.evidence)
     moved = replace(moved, base=moved.base - problem.evidence.log_prior)
     both = [

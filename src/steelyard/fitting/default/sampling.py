@@ -13,7 +13,7 @@ memory does not grow with the table.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -30,6 +30,7 @@ from steelyard.table.codes import Codes, comparable
 from steelyard.table.schema import FeatureSchema
 
 Keys = NDArray[np.uint64]
+Sketch = NDArray[np.uint32]
 
 # Counters in each of the two rows of a sketch.
 _SKETCH_SIZE = 1 << 21
@@ -60,13 +61,13 @@ def sample_rows(training: TrainingSet, limit: int, rng: np.random.RandomState) -
         drawn = place.sum(training, count, is_exact=True).drawn(limit)
         share = 2 * share
     find = partial(_find_part, row_hash=row_hash, drawn=drawn)
-    found = place.each(training, find)
-    if len(found) > 1:
-        earlier = np.cumsum([seen for seen, _, _ in found], axis=0)[:-1]
-        found = place.each(training, find, [np.zeros_like(earlier[0]), *earlier])
-    first = np.cumsum([0, *(size for _, size, _ in found)])
+    parts = place.each(training, find)
+    if len(parts) > 1:
+        earlier = np.cumsum([seen for seen, _, _ in parts], axis=0)[:-1]
+        parts = place.each(training, find, [np.zeros_like(earlier[0]), *earlier])
+    first = np.cumsum([0, *(size for _, size, _ in parts)])
     return np.concatenate(
-        [start + rows for start, (_, _, rows) in zip(first[:-1], found, strict=True)]
+        [start + rows for start, (_, _, rows) in zip(first[:-1], parts, strict=True)]
     )
 
 
@@ -76,21 +77,14 @@ def _part_keys(part: TrainingSet, row_hash: RowHash) -> Iterator[Keys]:
         yield row_hash.keys(part.codes.part(rows), part.labels[rows], u)
 
 
-def _sketch_part(part: TrainingSet, row_hash: RowHash) -> RowSketch:
-    sketch = RowSketch()
-    for keys in _part_keys(part, row_hash):
-        sketch.add(keys)
-    return sketch
+def _sketch_part(part: TrainingSet, row_hash: RowHash) -> Sketch:
+    return sketch_of(_part_keys(part, row_hash))
 
 
 def _count_part(
-    part: TrainingSet, row_hash: RowHash, share: float, sketch: RowSketch | None
+    part: TrainingSet, row_hash: RowHash, share: float, sketch: Sketch | None
 ) -> RowCounts:
-    counts = RowCounts(share, sketch)
-    for keys in _part_keys(part, row_hash):
-        counts.add(keys)
-    counts._sketch = None  # so that it does not travel back
-    return counts
+    return RowCounts.of(_part_keys(part, row_hash), share, sketch)
 
 
 def _find_part(
@@ -100,12 +94,15 @@ def _find_part(
     row_hash: RowHash,
     drawn: DrawnRows,
 ) -> tuple[Ints, int, Ints]:
-    """Count the rows of drawn keys and all rows; say which are drawn, given others."""
+    """Count the rows of drawn keys and all rows, and find those that are drawn.
+
+    ``before`` are the numbers of rows of each drawn key in earlier parts.
+    """
     seen = np.zeros(len(drawn.keys), np.int64) if before is None else before
     positions, start = [np.empty(0, dtype=np.int64)], 0
     for keys in _part_keys(part, row_hash):
-        found, seen = drawn.positions(keys, seen)
-        positions.append(start + found)
+        in_chunk, seen = drawn.positions(keys, seen)
+        positions.append(start + in_chunk)
         start += len(keys)
     return seen, start, np.concatenate(positions)
 
@@ -115,9 +112,9 @@ def drawing_seed(rng: np.random.RandomState) -> np.uint64:
     return np.uint64(rng.randint(1 << 31))
 
 
-def expected_share(n_rows: int, most: int) -> float:
-    """Return a share of rows that has more than ``most`` of them, nearly always."""
-    return (most + 8.0 * np.sqrt(most) + 8.0) / n_rows
+def expected_share(n_rows: int, limit: int) -> float:
+    """Return a share of rows that has more than ``limit`` of them, nearly always."""
+    return (limit + 8.0 * np.sqrt(limit) + 8.0) / n_rows
 
 
 @dataclass(frozen=True)
@@ -131,7 +128,7 @@ class RowHash:
     by_class: Keys
 
     has_numbers: NDArray[np.bool_]
-    """Which columns of numbers have known cells."""
+    """Which columns of numbers have observed cells."""
 
     @classmethod
     def of(cls, counts: Counts, seed: np.uint64) -> RowHash:
@@ -139,14 +136,14 @@ class RowHash:
         schema, total = counts.schema, counts.total
         # Sums of weights that are not whole depend on the order of rows, a little.
         shares, sizes = (
-            np.rint(_COUNT_RESOLUTION * own / total).astype(np.int64)
-            for own in (counts.by_code, counts.by_class)
+            np.rint(_COUNT_RESOLUTION * weights / total).astype(np.int64)
+            for weights in (counts.by_code, counts.by_class)
         )
         by_code, contents = np.zeros(schema.n_codes, np.uint64), {}
         for j, feature in enumerate(schema.features):
             rows = slice(schema.offsets[j], schema.offsets[j + 1])
             of_code = shares[rows].sum(axis=1)
-            # Columns of one value, or none, have no say.
+            # Columns of one value, or none, are ignored.
             if np.count_nonzero(of_code) > 1:
                 by_code[rows] = code_hashes(feature)
                 contents[j] = feature.edges, sortable_bytes(by_code[rows], of_code)
@@ -179,7 +176,7 @@ class RowHash:
 
 
 def code_hashes(feature: FeatureSchema) -> Keys:
-    """Return a hash of each code: of a category by its value, of a bin by its place."""
+    """Return a hash of each code: of the value of a category, of the place of a bin."""
     codes = mixed(np.uint64(4), np.arange(feature.n_codes))
     if feature.kind == "categorical":
         numbers = [
@@ -206,103 +203,76 @@ def sortable_bytes(*parts: NDArray[Any]) -> bytes:
     """
     order = np.argsort(parts[0], kind="stable")
     sorted_parts = [part[order].astype(part.dtype.newbyteorder(">")) for part in parts]
-    return np.column_stack([own.view("V8") for own in sorted_parts]).tobytes()
+    return np.column_stack([part.view("V8") for part in sorted_parts]).tobytes()
 
 
 def ranks(contents: Sequence[Any]) -> Ints:
-    """Return the place of each content among the different ones."""
-    place = {content: k for k, content in enumerate(sorted(set(contents)))}
-    return np.array([place[content] for content in contents], dtype=np.int64)
+    """Return the position of each content among the distinct ones, sorted."""
+    position = {content: k for k, content in enumerate(sorted(set(contents)))}
+    return np.array([position[content] for content in contents], dtype=np.int64)
 
 
-class RowSketch:
-    """How often each key occurs, at most; sketches of parts of the rows add up."""
+def sketch_of(chunks: Iterable[Keys]) -> Sketch:
+    """Count keys in two rows of counters; sketches of parts of the rows add up.
 
-    def __init__(self) -> None:
-        self._table = np.zeros((2, _SKETCH_SIZE), dtype=np.uint32)
-
-    def add(self, keys: Keys) -> None:
-        """Count the rows of a chunk."""
-        hashing.add_to_sketch(keys, self._table)
-
-    def __add__(self, other: RowSketch) -> RowSketch:
-        """Return the sketch of the rows of both."""
-        out = RowSketch()
-        out._table = self._table + other._table
-        return out
-
-    def at_most(self, keys: Keys) -> Floats:
-        """Return how often each key occurs at most, never too little."""
-        return hashing.most_in_sketch(keys, self._table)
-
-
-class RowCounts:
-    """How often each key occurs that may be drawn; counts of parts add up.
-
-    Parameters
-    ----------
-    share : float
-        Draws up to this time, in draws per row, are looked for; see `expected_share`.
-    sketch : RowSketch, default=None
-        Sketch of all rows; None counts every key.
+    Neither of the two counters of a key is ever too small.
     """
+    sketch = np.zeros((2, _SKETCH_SIZE), dtype=np.uint32)
+    for keys in chunks:
+        hashing.add_to_sketch(keys, sketch)
+    return sketch
 
-    def __init__(self, share: float, sketch: RowSketch | None = None) -> None:
-        self._share, self._sketch = share, sketch
-        self._keys: Keys = np.empty(0, dtype=np.uint64)
-        self._counts: Ints = np.empty(0, dtype=np.int64)
-        self._pending: list[Keys] = []
-        self._n_pending = 0
 
-    def add(self, keys: Keys) -> None:
-        """Count the rows of a chunk."""
-        if self._sketch is not None:
-            soon = _waiting(keys, 0) <= self._share * self._sketch.at_most(keys)
-            keys = keys[soon]
-        self._pending.append(keys)
-        self._n_pending += len(keys)
-        if self._n_pending > max(1 << 20, len(self._keys)):
-            self._merge()
+@dataclass(frozen=True)
+class RowCounts:
+    """How often each key occurs that may be drawn; counts of parts add up."""
+
+    share: float
+    """Draws up to this time, in draws per row, are counted; see `expected_share`."""
+
+    keys: Keys
+    counts: Ints
+
+    @classmethod
+    def of(
+        cls, chunks: Iterable[Keys], share: float, sketch: Sketch | None = None
+    ) -> RowCounts:
+        """Count the keys of chunks; with a sketch, those that may be drawn at all."""
+        keys, counts = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
+        for chunk in chunks:
+            if sketch is not None:
+                at_most = hashing.most_in_sketch(chunk, sketch)
+                chunk = chunk[_waiting(chunk, 0) <= share * at_most]
+            distinct, n_rows = np.unique(chunk, return_counts=True)
+            keys.append(distinct)
+            counts.append(n_rows)
+        return cls(share, *_totals(np.concatenate(keys), np.concatenate(counts)))
 
     def __add__(self, other: RowCounts) -> RowCounts:
         """Return the counts of the rows of both."""
-        out = RowCounts(self._share, self._sketch)
-        parts = [part._merge() for part in (self, other)]
-        keys = np.concatenate([keys for keys, _ in parts])
-        counts = np.concatenate([counts for _, counts in parts])
-        out._keys, out._counts = _totals(keys, counts)
-        return out
+        keys = np.concatenate([self.keys, other.keys])
+        counts = np.concatenate([self.counts, other.counts])
+        return RowCounts(self.share, *_totals(keys, counts))
 
-    def drawn(self, most: int) -> DrawnRows | None:
+    def drawn(self, limit: int) -> DrawnRows | None:
         """Return the rows that are drawn, None if the share was too small."""
-        keys, counts = self._merge()
-        active, arrival = np.arange(len(keys)), np.zeros(len(keys))
-        drawn, times, turn = [], [], 0
+        active, arrival = np.arange(len(self.keys)), np.zeros(len(self.keys))
+        drawn, times, n_draws = [active[:0]], [arrival[:0]], 0
         while len(active):
-            arrival = arrival + _waiting(keys[active], turn)
-            kept = arrival <= self._share * counts[active]
-            active, arrival = active[kept], arrival[kept]
+            arrival = arrival + _waiting(self.keys[active], n_draws)
+            in_time = arrival <= self.share * self.counts[active]
+            active, arrival = active[in_time], arrival[in_time]
             drawn.append(active)
-            times.append(arrival / counts[active])
-            turn += 1
-            more = counts[active] > turn
-            active, arrival = active[more], arrival[more]
-        all_drawn = np.concatenate(drawn) if drawn else active
-        if len(all_drawn) < most:
+            times.append(arrival / self.counts[active])
+            n_draws += 1
+            has_more = self.counts[active] > n_draws
+            active, arrival = active[has_more], arrival[has_more]
+        all_drawn = np.concatenate(drawn)
+        if len(all_drawn) < limit:
             return None
-        earliest = np.argsort(np.concatenate(times), kind="stable")[:most]
+        earliest = np.argsort(np.concatenate(times), kind="stable")[:limit]
         of_key, n_drawn = np.unique(all_drawn[earliest], return_counts=True)
-        return DrawnRows.spread(keys[of_key], counts[of_key], n_drawn)
-
-    def _merge(self) -> tuple[Keys, Ints]:
-        keys, counts = np.unique(
-            np.concatenate([*self._pending, self._keys[:0]]), return_counts=True
-        )
-        self._keys, self._counts = _totals(
-            np.concatenate([self._keys, keys]), np.concatenate([self._counts, counts])
-        )
-        self._pending, self._n_pending = [], 0
-        return self._keys, self._counts
+        return DrawnRows.spread(self.keys[of_key], self.counts[of_key], n_drawn)
 
 
 @dataclass(frozen=True)
@@ -320,24 +290,25 @@ class DrawnRows:
     def spread(cls, keys: Keys, counts: Ints, n_drawn: Ints) -> DrawnRows:
         """Draw ``n_drawn`` rows of each key, at equal distances."""
         key = np.repeat(np.arange(len(keys)), n_drawn)
-        turn = np.arange(len(key)) - np.repeat(np.cumsum(n_drawn) - n_drawn, n_drawn)
-        number = (2 * turn + 1) * counts[key] // (2 * n_drawn[key])
+        draw = np.arange(len(key)) - np.repeat(np.cumsum(n_drawn) - n_drawn, n_drawn)
+        number = (2 * draw + 1) * counts[key] // (2 * n_drawn[key])
         return cls(keys, _together(key, number))
 
     def positions(self, keys: Keys, before: Ints) -> tuple[Ints, Ints]:
         """Find the rows drawn among those of a chunk.
 
-        ``before`` says how many rows of each drawn key earlier chunks have; with the
-        positions it is returned for the next.
+        ``before`` are the numbers of rows of each drawn key in earlier chunks; those
+        for the next chunk are returned with the positions.
         """
-        place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        rows = np.flatnonzero(self.keys[place] == keys)
-        rows = rows[np.argsort(place[rows], kind="stable")]
-        key = place[rows]
-        here = np.bincount(key, minlength=len(self.keys))
-        number = np.arange(len(rows)) - (np.cumsum(here) - here)[key] + before[key]
+        nearest = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        rows = np.flatnonzero(self.keys[nearest] == keys)
+        rows = rows[np.argsort(nearest[rows], kind="stable")]
+        key = nearest[rows]
+        in_chunk = np.bincount(key, minlength=len(self.keys))
+        first = np.cumsum(in_chunk) - in_chunk
+        number = np.arange(len(rows)) - first[key] + before[key]
         is_drawn = np.isin(_together(key, number), self.which)
-        return np.sort(rows[is_drawn]), before + here
+        return np.sort(rows[is_drawn]), before + in_chunk
 
 
 def _together(key: Ints, number: Ints) -> Ints:
@@ -356,9 +327,9 @@ def _totals(keys: Keys, counts: Ints) -> tuple[Keys, Ints]:
     return keys[first], np.add.reduceat(counts, first)
 
 
-def _waiting(keys: Keys, turn: int) -> Floats:
+def _waiting(keys: Keys, n_draws: int) -> Floats:
     """Return how long each key waits for its next draw: exponential, mean one."""
-    hashes = mixed(keys, np.uint64(turn + 1))
+    hashes = mixed(keys, np.uint64(n_draws + 1))
     uniform = ((hashes >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
     return np.asarray(-np.log(uniform))
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate
-from operator import add
+from operator import add, itemgetter
 from typing import Any
 
 import numpy as np
@@ -21,18 +21,21 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats, Labels
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.fitting.default.folds import assign_folds, distinct_rows
-from steelyard.fitting.search.left_out_numbers import LeftOutNumbers, densities_by_group
 from steelyard.kernels import searching as kernels
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable, estimate_prior
-from steelyard.proba.counts import Counts, count
+from steelyard.proba.counts import Counts, Moments, count
+from steelyard.proba.gaussian import mean_and_deviation
 from steelyard.proba.smoothing import Estimation
 from steelyard.table.codes import FeatureTable
-from steelyard.table.schema import TableSchema
+from steelyard.table.schema import FeatureSchema, TableSchema
 
 # With more different amounts than this, logarithms are taken row by row: tables for
 # each would cost more.
 _MAX_TABLES = 16
+
+# What is left of a sum of squares below this share of it is rounding, and taken for 0.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ class JudgedRows:
     removal: _Removal | None = None
     """How to compute terms where there are no tables."""
 
-    left_out: LeftOutNumbers | None = None
+    left_out: _RemovedNumbers | None = None
     """Densities without each row, in place of those of groups."""
 
     n_jobs: int | None = None
@@ -101,8 +104,13 @@ class JudgedRows:
         numbers, group = self.numbers[rows, g], self.group[rows]
         if self.left_out is not None:
             return self.left_out.terms(g, numbers, self._truth(rows), rows)
-        tables = [table.only(g) for table in self.gaussian]
-        return densities_by_group(tables, numbers, group)
+        out = np.empty((len(numbers), self.base.shape[1]))
+        for f in np.unique(group).tolist():
+            of_fold = np.flatnonzero(group == f)
+            cells = numbers[of_fold, None]
+            for piece, terms in self.gaussian[f].only(g).log_densities(cells):
+                out[of_fold[piece]] = terms[:, 0]
+        return out
 
     def _truth(self, rows: slice) -> Labels:
         return np.asarray(self.labels[rows], dtype=np.uint32)
@@ -254,6 +262,76 @@ class _Removal:
         return table, own
 
 
+@dataclass(frozen=True)
+class _RemovedNumbers:
+    """Moments from which each row takes its own amount.
+
+    A row is taken out of mean and sum of squares by the reverse of Welford's update.
+    """
+
+    features: list[FeatureSchema]
+    """The Gaussian attributes."""
+
+    moments: Moments
+    """Moments by attribute and class, shape (g, K)."""
+
+    overall: Moments
+    """The same of all classes, shape (g, 1)."""
+
+    removed: Floats
+    """What each row takes out, shape (n,)."""
+
+    floor: float
+    """Smallest variance within a class, as a share of that of all rows."""
+
+    unbiased: bool
+
+    @classmethod
+    def of(
+        cls, training: TrainingSet, counts: Counts, removed: Floats
+    ) -> _RemovedNumbers:
+        features = [counts.schema.features[j] for j in counts.schema.gaussian]
+        moments, how = counts.moments, training.estimation
+        options = how.variance_floor, how.unbiased
+        return cls(features, moments, moments.pooled(), removed, *options)
+
+    def terms(self, g: int, numbers: Floats, y: Labels, rows: slice) -> Floats:
+        """Log-densities of some numbers of an attribute under each class, (rows, K)."""
+        all_rows, removed = np.arange(len(numbers)), self.removed[rows]
+        true_class = all_rows, y
+        moments = self.moments.map(lambda part: np.tile(part[g], (len(numbers), 1)))
+        left = _without(moments.map(itemgetter(true_class)), numbers, removed)
+        moments.weight[true_class], moments.mean[true_class] = left.weight, left.mean
+        moments.squares[true_class] = left.squares
+        overall = _without(self.overall.map(itemgetter(g)), numbers, removed)
+        overall = overall.map(itemgetter(np.s_[:, None]))
+        feature = self.features[g : g + 1]
+        mean, deviation = mean_and_deviation(
+            feature, moments, overall, self.floor, self.unbiased
+        )
+        # One row of as many attributes as there are rows, each with its own table.
+        table = GaussianTable.of(feature, mean, deviation).repeated(len(numbers))
+        ((_, out),) = table.log_densities(numbers[None, :])
+        return np.ascontiguousarray(out[0])
+
+
+def _without(moments: Moments, x: Floats, removed: Floats) -> Moments:
+    """Take numbers (n,), each of some weight, out of moments (n,) or of one."""
+    left = moments.weight - removed
+    left = np.where(left > _ROUNDING * moments.weight, left, 0.0)
+    some = left > 0.0
+    delta = x - moments.mean
+    mean = moments.mean - removed * delta / np.where(some, left, 1.0)
+    squares = moments.squares - removed * delta * (x - mean)
+    squares = np.where(squares > _ROUNDING * moments.squares, squares, 0.0)
+    missing = np.isnan(x)
+    return Moments(
+        np.where(missing, moments.weight, left),
+        np.where(missing, moments.mean, np.where(some, mean, 0.0)),
+        np.where(missing, moments.squares, np.where(some, squares, 0.0)),
+    )
+
+
 def _log_ratio(top: Floats, bottom: Floats, constant: Floats, size: Any) -> Floats:
     """Logarithms of smoothed probabilities, none of them zero."""
     prob = (top + constant) / (bottom + size * constant)
@@ -290,7 +368,7 @@ def left_out(training: TrainingSet) -> JudgedRows:
         own,
         numbers,
         removal=None if few else removal,
-        left_out=LeftOutNumbers.of(training, counts, removed),
+        left_out=_RemovedNumbers.of(training, counts, removed),
         n_jobs=training.n_jobs,
     )
 
@@ -369,21 +447,15 @@ def _log_prior_without(
     if not isinstance(estimation.prior, str):
         out[:] = estimate_prior(estimation.prior, counts, estimation.smoothing)
         return out
+    smoothing = estimation.smoothing
     for rows in pieces(slice(0, training.n_rows)):
-        part = training.labels[rows], counts, estimation, removed[rows]
-        out[rows] = _log_prior_of_rows(*part)
+        labels, of_rows = training.labels[rows], removed[rows]
+        true_class = np.arange(len(labels)), labels
+        smoothed = np.tile(counts.by_class, (len(labels), 1))
+        smoothed[true_class] = np.maximum(smoothed[true_class] - of_rows, 0.0)
+        if estimation.prior == "smoothed":
+            factor = smoothing.factor_without(counts, of_rows)
+            smoothed += factor[:, None] * smoothing.prior_counts(counts)
+        with np.errstate(divide="ignore"):
+            out[rows] = np.log(smoothed / smoothed.sum(axis=1, keepdims=True))
     return out
-
-
-def _log_prior_of_rows(
-    labels: NDArray[Any], counts: Counts, estimation: Estimation, removed: Floats
-) -> Floats:
-    """Log priors of some rows, estimated without each."""
-    all_rows = np.arange(len(labels))
-    smoothed = np.tile(counts.by_class, (len(labels), 1))
-    smoothed[all_rows, labels] = np.maximum(smoothed[all_rows, labels] - removed, 0.0)
-    if estimation.prior == "smoothed":
-        factor = estimation.smoothing.factor_without(counts, removed)
-        smoothed += factor[:, None] * estimation.smoothing.prior_counts(counts)
-    with np.errstate(divide="ignore"):
-        return np.log(smoothed / smoothed.sum(axis=1, keepdims=True))
