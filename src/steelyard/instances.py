@@ -218,7 +218,7 @@ class ValueFrequencyWeighting(InstanceWeighting):
     .. math:: u_i = \sum_j n_j \, \frac{\#\{k : x_{kj} = x_{ij}\}}{n}
 
     A missing cell adds nothing; a Gaussian attribute, which counts as one value, adds
-    one where it is known.
+    one if it is observed.
 
     References
     ----------

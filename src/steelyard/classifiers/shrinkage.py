@@ -415,20 +415,20 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         return Choice(strengths, scale, path=self.strength_path_)
 
     def _method_notices(self) -> list[Notice]:
-        found: list[Notice] = []
+        notices: list[Notice] = []
         if self.constraints:
             has_interactions = bool(self.interactions) and not isinstance(
                 self.interactions, (list, tuple)
             )
             losses = getattr(self, "shape_losses_", None)
-            found += shape_notices(list(self.constraints), has_interactions, losses)
+            notices += shape_notices(list(self.constraints), has_interactions, losses)
         if isinstance(self.interactions, Integral):
             was_compared = not np.isnan(self.strength_path_[0]["log_loss"])
             n_kept = len(self.interactions_)
-            found += few_interactions_notice(
+            notices += few_interactions_notice(
                 int(self.interactions), n_kept, was_compared
             )
-        return found
+        return notices
 
 
 def _with_rows(

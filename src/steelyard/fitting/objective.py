@@ -1,8 +1,9 @@
-"""The training objective: weights in, loss and gradient out; RNB has one of its own."""
+"""The training objective: weights in, loss and gradient out; RNB has another one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from steelyard.fitting.rows import PackedRows
     from steelyard.solvers import Box, Preconditioner
 
-# Rows from which a sampled Hessian is made: about fifty per attribute. Below so many
-# rows a pass costs little more than the sample: 30 rows do, and one pass more now and
+# Rows from which a sampled Hessian is made: about fifty per attribute. Below the
+# limit a pass costs little more than the sample: 30 rows do, and one pass more now and
 # then.
 _SAMPLE_PER_FEATURE = 50
 _SAMPLE_PER_FEATURE_OF_FEW_ROWS = 30
@@ -46,7 +47,6 @@ class Objective:
     weighting: Weighting
     loss: Loss
     penalty: Penalty | None = None
-    n_jobs: int | None = None
     n_evaluations: int = field(default=0, init=False)
 
     @property
@@ -66,7 +66,7 @@ class Objective:
 
     @property
     def has_penalty(self) -> bool:
-        """Whether weights are held by a penalty."""
+        """Whether weights have a penalty."""
         return self.penalty is not None
 
     @property
@@ -146,51 +146,44 @@ class Objective:
         """Rows that a sampled Hessian is made from."""
         d = self.evidence.n_features
         size = int(np.clip(self._sample_per_feature() * d, _MIN_SAMPLE, _MAX_SAMPLE))
-        most = _MAX_SAMPLE_CELLS // max(1, d * self.evidence.n_classes)
-        return min(size, max(most, 100), self.rows.n_rows)
+        limit = _MAX_SAMPLE_CELLS // max(1, d * self.evidence.n_classes)
+        return min(size, max(limit, 100), self.n_rows)
 
     def _sample_per_feature(self) -> int:
-        few = self.rows.n_rows < _FEW_ROWS
-        return _SAMPLE_PER_FEATURE_OF_FEW_ROWS if few else _SAMPLE_PER_FEATURE
+        if self.n_rows < _FEW_ROWS:
+            return _SAMPLE_PER_FEATURE_OF_FEW_ROWS
+        return _SAMPLE_PER_FEATURE
 
     def sampled_hessian(self, sample: Sample, weights: Floats, exact: bool) -> Floats:
         """Second derivatives of the loss from a sample of the rows, shape (p, p)."""
         curvature = sample.curvature(weights, exact)
-        return self.weighting.hessian(sample.entries(), curvature)
+        return self.weighting.hessian(sample.entries, curvature)
 
     def sample(self, n_rows: int) -> Sample:
         """Draw rows, always the same ones; all of them if there are no more."""
-        if n_rows >= self.rows.n_rows:
+        if n_rows >= self.n_rows:
             return Sample(self, self.rows.take(None), 1.0, True)
         picked = np.random.default_rng(0).choice(
-            self.rows.n_rows, n_rows, replace=False, shuffle=False
+            self.n_rows, n_rows, replace=False, shuffle=False
         )
         rows = self.rows.take(np.sort(picked))
-        return Sample(self, rows, self.rows.total_weight / rows.total_weight, False)
+        return Sample(self, rows, self.total_weight / rows.total_weight, False)
 
 
 class Sample:
-    """Rows that stand for all of them in second derivatives."""
+    """Rows that represent all of them in second derivatives."""
 
     def __init__(
         self, objective: Objective, rows: PackedRows, scale: float, is_all: bool
     ) -> None:
-        self._objective = objective
-        self._scale = scale
-        self._entries: Floats | None = None
-        self.rows = rows
-        self.is_all = is_all
-        """Whether the sample is the whole table."""
+        self._objective, self._scale = objective, scale
+        self.rows, self.is_all = rows, is_all
+        """The rows, and whether they are the whole table."""
 
     @property
     def n_rows(self) -> int:
         """Number of rows in the sample."""
         return self.rows.n_rows
-
-    @property
-    def n_jobs(self) -> int | None:
-        """Threads that work on the sample."""
-        return self._objective.n_jobs
 
     def curvature(self, weights: Floats, exact: bool) -> Curvature:
         """Second derivatives of the loss in the scores of the sample."""
@@ -223,20 +216,19 @@ class Sample:
         shape = len(cells), self._objective.evidence.schema.n_codes
         return csr_array((np.ones(cells.size, dtype), cells.ravel(), starts), shape)
 
+    @cached_property
     def entries(self) -> Floats:
-        """Log-likelihood entries of the sample, the prior's first if it is weighted."""
-        if self._entries is None:
-            evidence = self._objective.evidence
-            entries = self.rows.likelihoods(self.table_rows(), evidence)
-            if self._objective.weighting.prior_weight:
-                shape = (entries.shape[0], 1, entries.shape[2])
-                prior = np.broadcast_to(evidence.log_prior[:, None, None], shape)
-                entries = np.concatenate([prior, entries], axis=1)
-            self._entries = entries
-        return self._entries
+        """Log-likelihoods of the sample, (K, d, s); first the prior, if weighted."""
+        evidence = self._objective.evidence
+        entries = self.rows.likelihoods(self.table_rows(), evidence)
+        if self._objective.weighting.prior_weight:
+            shape = (entries.shape[0], 1, entries.shape[2])
+            prior = np.broadcast_to(evidence.log_prior[:, None, None], shape)
+            entries = np.concatenate([prior, entries], axis=1)
+        return entries
 
     def row_weights(self) -> Floats:
-        """Row weights under which the sample stands for all rows, shape (s,)."""
+        """Row weights under which the sample represents all rows, shape (s,)."""
         weights = self.scaled_weights()
         return np.ones(self.n_rows) if weights is None else weights
 
@@ -298,7 +290,7 @@ class MixtureObjective(Objective):
         m_dd, m_ii, m_di, a_d, a_i, m_aa = (
             weighted(m, sample.scaled_weights()) for m in by_row
         )
-        entries = sample.entries()
+        entries = sample.entries
         first, second = self.weighting.halves()
         d_block = first.hessian(entries, Curvature(full=m_dd))
         i_block = second.hessian(entries, Curvature(full=m_ii))

@@ -166,7 +166,7 @@ def build_problem(
     return Problem(
         counts,
         gaussian,
-        kind(rows, evidence, weighting, loss, penalty, training.n_jobs),
+        kind(rows, evidence, weighting, loss, penalty),
         box,
         start.weights,
         estimation,

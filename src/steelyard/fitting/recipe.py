@@ -1,4 +1,4 @@
-"""What a fit does, and what it is done to: Recipe, constraints, one door for rows."""
+"""Recipe: all that a fit does, its penalty and bounds; and one door for rows."""
 
 from __future__ import annotations
 
@@ -119,10 +119,10 @@ def _pair(pair: Any) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Penalty:
-    r"""What keeps weights near a centre.
+    r"""A penalty on the distance of weights from a centre.
 
     Ridge is :math:`\lambda \sum (w - c)^2`; "l1" is :math:`\lambda \sum |w - c|`, for
-    weights whose bounds lie on one side of the centre, where it is linear.
+    weights whose bounds are on one side of the centre, where it is linear.
     """
 
     strength: float | Floats
@@ -130,7 +130,7 @@ class Penalty:
 
     center: float | Floats
     sign: Floats | None = None
-    """Side of the centre that each weight lies on, for "l1"; None for ridge."""
+    """Side of the centre that each weight is on, for "l1"; None for ridge."""
 
     free: int = 0
     """How many weights at the beginning of the vector are not penalised."""
@@ -157,7 +157,7 @@ class Penalty:
 
 @dataclass(frozen=True)
 class PenaltySetting:
-    """Which distance from where is penalised, and how strongly."""
+    """The penalty that a user asks for: its kind, strength and centre."""
 
     kind: str | None = None
     """"ridge", "l1", or None."""
@@ -170,7 +170,7 @@ class PenaltySetting:
     ) -> Penalty | None:
         """Return the penalty on the weights within some bounds, None without one.
 
-        A weighting with levels brings its own ridge; the share of a mixture is free.
+        A hierarchy has a ridge by level; the share of a mixture is not penalised.
         """
         if isinstance(weighting, HierarchicalWeighting):
             return Penalty(*weighting.strengths(evidence))
@@ -193,14 +193,14 @@ class PenaltySetting:
 
 @dataclass(frozen=True)
 class Recipe(Preparation):
-    """What a fit does, apart from the rows that it is done to.
+    """All that a fit does, without its rows.
 
     A classifier makes it from its settings, once; nothing after that reads a
     classifier. What plain naive Bayes does not need has the values that change nothing.
     """
 
     needs: RowsNeeded = "codes"
-    """What the method keeps of its rows, its weighting and instances apart."""
+    """What the method keeps of its rows, besides its weighting and instances."""
 
     weighting: Weighting = NO_WEIGHTS
     loss: Loss = field(default_factory=LogLoss)
@@ -269,8 +269,7 @@ class RowsHere:
     """Rows that this process reads: a table in memory, or a source of chunks.
 
     A fit is made in their context, at the end of which a source is closed. Rows
-    elsewhere are subclasses, with a ``training`` of their own, and predict where they
-    are.
+    elsewhere are subclasses, with another ``training``, and predict where they are.
     """
 
     def __init__(self, X: Any) -> None:
@@ -298,7 +297,7 @@ class RowsHere:
         return encode_source(self._source, recipe, recipe.rows_needed)
 
     def predicted(self, fitted: Any, method: str) -> Any:
-        """Return what a method of a fitted classifier says of rows elsewhere."""
+        """Return the result of a method of a fitted classifier for rows elsewhere."""
         raise NotImplementedError
 
 

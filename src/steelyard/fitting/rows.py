@@ -234,8 +234,8 @@ class PackedRows:
             work = partial(self._mixed_odds_sums, alpha=alpha, printed=printed)
             sums = self._pass(odds, work)
             gradients = [
-                effect_of_odds(sums.base[h], sums.wide[:, h], sums.multipliers[:, own])
-                for h, own in enumerate(columns)
+                effect_of_odds(sums.base[h], sums.wide[:, h], sums.multipliers[:, half])
+                for h, half in enumerate(columns)
             ]
         else:
             both = Effect(
@@ -459,7 +459,7 @@ def prepare_rows(
 ) -> Passes:
     """Prepare training rows for many passes, where they are.
 
-    ``missing`` (d,) says whether code 0 occurs in each attribute, ``gaussian`` holds
+    ``missing`` (d,) is whether code 0 occurs in each attribute, ``gaussian`` contains
     the densities of the attributes without codes.
     """
     rows: Passes | None = training.place.passes(training, missing, gaussian)

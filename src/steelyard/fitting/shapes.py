@@ -1,7 +1,7 @@
 """Shapes that curves of columns must have, as linear constraints of the weights.
 
 The curve of a column, its contribution to the log-odds of a class against another, is a
-sum of steps, one at each cut point or from a category to the next; a shape says which
+sum of steps, one at each cut point or from a category to the next; a shape fixes which
 of them go up and which down.
 """
 
@@ -329,7 +329,7 @@ def turning_solution(
 
     def solved(turns: dict[int, int], tol: float, start: Floats) -> Solution:
         cone = shapes.cone(weighting, evidence, turns)
-        if not len(cone.is_equal):  # two values, say, that have nothing to bend
+        if not len(cone.is_equal):  # such as two values, which have nothing to bend
             return replace(problem, shapes=None).solve(replace(recipe, tol=tol), start)
         return replace(problem, box=cone).solve(replace(recipe, tol=tol), start)
 

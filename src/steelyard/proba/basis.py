@@ -50,7 +50,7 @@ _Factor = tuple[Ints, Ints, Floats, int]
 # A sparse matrix by rows, for kernels: starts of rows, columns, and entries.
 Entries = tuple[NDArray[np.uint32], NDArray[np.uint32], Floats]
 
-# Length scales of the sides of interactions, beside their own number of bins.
+# Length scales of the sides of interactions, besides their number of bins.
 _INTERACTION_SCALES = (3, 6)
 
 

@@ -239,7 +239,7 @@ def count(
 ) -> Counts:
     """Count an encoded table in one pass over its rows, by weights or by ones.
 
-    Each thread works on a block of rows with tables of its own, a piece at a time; the
+    Each thread works on a block of rows with separate tables, a piece at a time; the
     blocks depend on n alone and are added in order.
     """
     spread = [block.table_rows(codes.offsets) for block in codes.blocks]

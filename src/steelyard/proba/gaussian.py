@@ -68,7 +68,7 @@ class GaussianTable:
         deviation: Floats,
         weight: Floats | None = None,
     ) -> GaussianTable:
-        """Return the table of some Gaussian attributes, each as its kind says."""
+        """Return the table of some Gaussian attributes, by their kinds."""
         step = np.array([feature.step for feature in features], dtype=np.float64)
         relative = [feature.kind == "gaussian-relative" for feature in features]
         depth = np.where(relative, DENSITY_DEPTH, 0.0) if any(relative) else None

@@ -155,7 +155,7 @@ class EmpiricalBayes(Smoothing):
         P(c \mid v) = \frac{N_{jvc} + m_j \pi^{(j)}_c}{N_{jv} + m_j}, \qquad
         \log \theta_{j,v|c} = \log \frac{P(c \mid v)}{\pi^{(j)}_c}
 
-    The strength :math:`m_j` of a column maximises the likelihood of its own counts, the
+    The strength :math:`m_j` of a column maximises the likelihood of its counts, the
     product over its values of Dirichlet-multinomial probabilities
     :math:`\mathrm{DirMult}(N_{jv\cdot} \mid m \pi^{(j)})`. Where the values differ in
     their classes no more than by chance, it is large and the column adds next to
@@ -218,7 +218,7 @@ class EmpiricalBayes(Smoothing):
 _STRENGTHS = np.geomspace(1e-2, 1e6, 9)
 _REFINEMENTS = 3
 
-# Log-likelihoods that differ by less are equal: beyond it lies rounding.
+# Log-likelihoods that differ by less are equal up to rounding.
 _FLAT = 1e-4
 
 # How much more likely counts must be than at the largest strength, for each category of

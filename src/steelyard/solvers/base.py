@@ -1,4 +1,4 @@
-"""What every solver answers, and which one a problem gets."""
+"""The interface of solvers, and the choice of one for a problem."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class LowRankPreconditioner:
 
 
 class AnyObjective(Protocol):
-    """What a solver asks of the function that it minimises."""
+    """The interface of a function that a solver minimises."""
 
     n_evaluations: int
 
@@ -143,7 +143,7 @@ class AnyObjective(Protocol):
 
     @property
     def has_penalty(self) -> bool:
-        """Whether weights are held by a penalty."""
+        """Whether weights have a penalty."""
 
     @property
     def has_hessian(self) -> bool:
@@ -307,7 +307,7 @@ def resolve_solver(
 
     Linear constraints have one solver, whatever the setting.
     """
-    # Loaded here: each of them is made of what stands above.
+    # Loaded here: these modules import this one.
     from steelyard.solvers.constrained import (
         Cone,
         ConstrainedNewton,

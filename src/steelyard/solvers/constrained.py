@@ -173,12 +173,12 @@ class GradientDescent(Solver):
         while status is None and len(records) < self.max_iter:
             step = box.clip(x - length * gradient) - x
             slope = float(gradient @ step)
-            found = search_step(objective, x, step, slope, value, value)
-            if found is None:
+            moved = search_step(objective, x, step, slope, value, value)
+            if moved is None:
                 status = "converged"
                 break
             before = value
-            t, value, gradient = found
+            t, value, gradient = moved
             x, length = box.clip(x + t * step), 2.0 * t * length
             note_iteration(records, objective, value, box.projected(x, gradient), t)
             most = max(abs(before), abs(value), 1.0)
@@ -261,7 +261,7 @@ class SpectralGradient(Solver):
 # nearly dependent on each other. What it lets through is cut off at the end.
 _ROUNDING = 1e-10
 
-# A constraint counts as broken by so much of the largest.
+# A constraint is broken beyond this share of the largest level.
 _BROKEN = 1e-10
 _MAX_ROUNDS = 50
 

@@ -191,11 +191,11 @@ class InverseHessian:
     def __init__(self, size: int, scale: float = 1.0) -> None:
         self.scale = scale
         self.n_pairs = 0
-        """How many steps are known."""
+        """Number of steps learned from."""
 
         self._psi = np.empty((_CORRECTIONS, 2, size))
         self._places = np.empty(0, dtype=np.int64)
-        """Where pairs are kept, from the first to the last."""
+        """Slots of the pairs, from the first to the last."""
 
         self._inverse, self._bends = np.zeros((2, _CORRECTIONS, _CORRECTIONS))
         """Of the upper triangle of S'Y, and products Y'Y, in that order."""
@@ -241,8 +241,8 @@ class InverseHessian:
     def solve(self, v: Floats, is_next: bool = False) -> Floats:
         """Return H times a vector.
 
-        ``is_next`` says that it is the last one and the change that was learned since:
-        most of its products with Psi are known.
+        With ``is_next`` it is the last one and the change that was learned since: most
+        of its products with Psi have been computed.
         """
         n, places, psi = self.n_pairs, self._places, self._known
         if not n:
@@ -377,7 +377,7 @@ def search_step(
         new, gradient = objective(x + t * step)
         if new <= largest + _ARMIJO * t * slope:
             return t, new, gradient
-        # The minimum of the parabola through what is known, within limits.
+        # The minimum of the parabola through both values and the slope, within limits.
         above = new - value - t * slope
         best = -0.5 * t * t * slope / above if above > 0.0 else 0.0
         t = min(max(best, 0.1 * t), 0.5 * t)

@@ -98,7 +98,7 @@ class Newton(Solver):
                 status = "stalled"
                 break
             last = promised <= state.enough(self.tol) and not state.is_damped
-            if last and state.is_rough:
+            if last and not state.sample.is_all:
                 # The sampled model is no guide to a step as small as this.
                 status = "converged"
                 break
@@ -126,7 +126,9 @@ class _State:
         self._box = box
         self.weights = box.clip(start)
         self.value, self.gradient = objective(self.weights)
-        self._sample = objective.sample(objective.default_sample())
+        self.sample = objective.sample(objective.default_sample())
+        """Rows that the Hessian comes from."""
+
         self._matrix: Floats | None = None
         self._damps = not objective.is_convex
         self._damping = _FIRST_DAMPING if self._damps else 0.0
@@ -146,26 +148,25 @@ class _State:
             matrix = matrix + np.diag(self._damping * np.maximum(diagonal, least))
         # Scaled by the curvature of each weight: attributes whose log-likelihoods
         # differ by many orders of magnitude would swamp each other otherwise.
-        unit = np.sqrt(np.maximum(np.diag(matrix), 1e-300))
-        scaled = matrix / np.outer(unit, unit)
-        gradient = self.gradient / unit
+        roots = np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+        scaled = matrix / np.outer(roots, roots), self.gradient / roots
         accuracy = 1e-12 if self._is_exact else _ROUGH_ACCURACY
-        step = box_minimum(scaled, gradient, low * unit, high * unit, accuracy) / unit
-        curved = float(step @ matrix @ step)
-        return step, -(float(self.gradient @ step) + 0.5 * curved)
+        step = box_minimum(*scaled, low * roots, high * roots, accuracy) / roots
+        curvature = float(step @ matrix @ step)
+        return step, -(float(self.gradient @ step) + 0.5 * curvature)
 
     def _refresh(self) -> None:
         """Make the Hessian at the current weights, positive definite in any case."""
         # A sample's exact Hessian is hardly ever definite where the loss is not convex.
-        exact = self._objective.is_convex or self._sample.is_all
-        matrix = self._sample.hessian(self.weights, exact=exact)
+        exact = self._objective.is_convex or self.sample.is_all
+        matrix = self.sample.hessian(self.weights, exact=exact)
         # A value that no sampled row has leaves a flat direction that the full
         # data do not have; a little damping keeps such steps short.
-        share = 1e-12 if self._sample.is_all else 1e-6
+        share = 1e-12 if self.sample.is_all else 1e-6
         if not self._objective.is_convex:
             share = 1e-6
             if exact and not _is_positive(self._free(matrix)):
-                matrix = self._sample.hessian(self.weights, exact=False)
+                matrix = self.sample.hessian(self.weights, exact=False)
         diagonal = np.diag(matrix)
         level = max(float(diagonal.mean()), 1e-300)
         fill = np.where(diagonal > 0, diagonal, level)
@@ -173,10 +174,10 @@ class _State:
         self.is_current = True
 
     def _free(self, matrix: Floats) -> Floats:
-        """Part of a matrix that belongs to weights not held at a bound."""
-        held = (self.weights <= self._box.lower) & (self.gradient > 0)
-        held |= (self.weights >= self._box.upper) & (self.gradient < 0)
-        free = np.flatnonzero(~held)
+        """Return the rows and columns of weights that are not at a bound."""
+        at_bound = (self.weights <= self._box.lower) & (self.gradient > 0)
+        at_bound |= (self.weights >= self._box.upper) & (self.gradient < 0)
+        free = np.flatnonzero(~at_bound)
         return np.asarray(matrix[np.ix_(free, free)])
 
     def move(self, direction: Floats, promised: float) -> bool:
@@ -196,7 +197,8 @@ class _State:
             return False
         step, gradient_change = weights - self.weights, gradient - self.gradient
         self.weights, self.value, self.gradient = weights, value, gradient
-        self._note(t)
+        slopes = self._box.projected(weights, gradient)
+        note_iteration(self.records, self._objective, value, slopes, t)
         self.is_current = False
         wanted = promised if t == 1.0 else -t * slope * (1 - 0.5 * t)
         self._learn(
@@ -230,11 +232,11 @@ class _State:
         if self._damps and self._damping < _MAX_DAMPING:
             self._damping = max(4.0 * self._damping, _FIRST_DAMPING)
             return True
-        if not self._sample.is_all:
-            rows = min(4 * self._sample.n_rows, self._objective.n_rows)
+        if not self.sample.is_all:
+            rows = min(4 * self.sample.n_rows, self._objective.n_rows)
             cells = rows * len(self.weights)
             if cells <= 4e8:
-                self._sample = self._objective.sample(rows)
+                self.sample = self._objective.sample(rows)
                 self._matrix = None
                 self.is_current = False
                 self._damping = _FIRST_DAMPING if self._damps else 0.0
@@ -256,12 +258,7 @@ class _State:
 
         Cheap enough for small problems only.
         """
-        return self._sample.is_all and len(self.weights) <= _MAX_EXACT_WEIGHTS
-
-    @property
-    def is_rough(self) -> bool:
-        """Whether the Hessian comes from a part of the rows."""
-        return not self._sample.is_all
+        return self.sample.is_all and len(self.weights) <= _MAX_EXACT_WEIGHTS
 
     def enough(self, tol: float) -> float:
         """Promised decrease at which to stop.
@@ -275,10 +272,6 @@ class _State:
     def is_flat(self, tol: float) -> bool:
         """Whether the first-order conditions hold up to rounding errors."""
         return self._box.is_flat(self.weights, self.value, self.gradient, tol)
-
-    def _note(self, step: float) -> None:
-        move = self._box.projected(self.weights, self.gradient)
-        note_iteration(self.records, self._objective, self.value, move, step)
 
 
 def bfgs(matrix: Floats, step: Floats, gradient_change: Floats) -> Floats:

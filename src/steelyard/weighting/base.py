@@ -1,4 +1,4 @@
-"""What every weighting answers."""
+"""The interface of weightings, and what they weigh."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Start:
-    """Where weights begin, and what else a filter has found on the way."""
+    """Where weights begin, and what else a filter has computed."""
 
     weights: Floats
     """Shape (p,)."""
@@ -148,13 +148,13 @@ class Weighting(DeclaredPart):
     """Whether ``hessian`` assembles second derivatives."""
 
     is_mixture: ClassVar[bool] = False
-    """Whether the posterior is a mixture of two, each with an effect of its own."""
+    """Whether the posterior is a mixture of two, each with a separate effect."""
 
     has_class_weights: ClassVar[bool] = True
     """Whether an attribute may count more for one class than for another."""
 
     has_shapes: ClassVar[bool] = False
-    """Whether each value has weights of its own, so that curves can have any shape."""
+    """Whether each value has separate weights, so that curves can have any shape."""
 
     rows_needed: ClassVar[RowsNeeded] = "counts"
     """What finding the start of the weights keeps of the rows."""
@@ -177,7 +177,7 @@ class Weighting(DeclaredPart):
     ) -> Start:
         """Return the start for training rows; a filter computes it from these.
 
-        The rows have their own weights, without learned instance weights.
+        The rows have the weights of the user, without learned instance weights.
         """
         return Start(self.start(evidence))
 

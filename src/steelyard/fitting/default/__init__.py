@@ -2,7 +2,7 @@ r"""The default method, `ShrinkageNB`: an additive model with a Gaussian-process
 
 .. math:: z_c(x) = \log \pi_c + b_c + \sum_j T_j[x_j, c]
           + \sum_{(j,k)} T_{jk}[x_j, x_k, c], \qquad
-          T_j = E_j w_j + B_j u_j, \quad u_j \sim N(0, I / \lambda)
+          T_j = E_j w_j + B_j u_j, \quad u_j \sim N(0, I / 2 \lambda)
 
 :math:`E_j` are the log-probabilities of naive Bayes, :math:`w_j` their weights, and
 :math:`B_j` a basis of effects: the identity for categories, a smooth curve with a trend
@@ -13,6 +13,7 @@ interactions and the temperature of the probabilities are chosen by cross-valida
 In the order of reading:
 
 - `steelyard.proba.basis`: the basis :math:`B`, a factor of the prior covariance;
+- `steelyard.proba.encodings`: several discretizers of a column, added up to one table;
 - `steelyard.weighting.hierarchy`: the levels of weights and their penalty;
 - ``folds``: assignment of rows to folds, and log-loss of held-out rows;
 - ``strengths``: search for the regularisation strengths, then the interactions;

@@ -3,7 +3,7 @@
 The reservoir is a sample by priority (N. Duffield, C. Lund, M. Thorup (2007), "Priority
 sampling for estimation of arbitrary subset sums", JACM 54(6)): a row of weight u has
 the priority u over a number drawn from 0 to 1, and the rows with the largest priorities
-are kept. Those stand for all rows with the larger of their weight and a threshold, the
+are kept. Those represent all rows with the larger of their weight and a threshold, the
 largest priority of a row that was not kept.
 
 It holds cells as they were given, dates as dates, so that each refit learns from them
@@ -73,7 +73,7 @@ class Reservoir:
 
     @property
     def amounts(self) -> Floats:
-        """Weight of the rows for which each row stands."""
+        """Weight of the rows that each row represents."""
         return np.maximum(self.weights, self.threshold)
 
     @classmethod
@@ -134,7 +134,7 @@ class Reservoir:
     def learned(self, chunk: TrainingSet) -> TrainingSet:
         """Return these rows as a fit encodes them, with the classes of a chunk.
 
-        A row counts as much as its own weight, whatever it stands for.
+        A row counts by its weight, whatever the weight of the rows that it represents.
         """
         table = self._table(chunk.schema)
         amounts = self.amounts / max(1.0, self.threshold / self.weights.max())

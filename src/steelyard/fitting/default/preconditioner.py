@@ -197,7 +197,7 @@ def _hessian(
     that memory does not grow with rows or threads.
     """
     share, u = _even_shares(sample, weights), sample.row_weights()
-    entries, codes = sample.entries(), sample.indicators(np.float32)
+    entries, codes = sample.entries, sample.indicators(np.float32)
     basis = evidence.basis.matrix.astype(np.float32)
     out: _Singles | None = None
     for first in range(0, sample.n_rows, _BLOCK_ROWS):

@@ -123,7 +123,7 @@ def _effective(design: Floats) -> float:
 def _errors(information: Floats, squares: Floats) -> Floats:
     """Return mean squared errors of components, by eigenvalues g and estimates.
 
-    The variance t of a component, 1 as strengths assume, is that and its own estimate
+    The variance t of a component, 1 as strengths assume, is that and its estimate
     together: squares are :math:`(g^2 t + g) / (1 + g)^2` on average.
     """
     g = information

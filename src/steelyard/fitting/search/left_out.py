@@ -1,8 +1,8 @@
 """Scores of training rows by counts that leave them out, without ever refitting.
 
-Leaving a row out changes the counts of its own class alone, by a known amount. So two
+Leaving a row out changes the counts of its class alone, by a known amount. So two
 tables serve all rows: one of full counts for the other classes, one with a count less
-for the own class. Folds of a cross-validation have separate tables, from counts
+for the true class. Folds of a cross-validation have separate tables, from counts
 that add up.
 """
 
@@ -58,7 +58,7 @@ class JudgedRows:
     """Log-probabilities, shape (G, V, K)."""
 
     own: Floats
-    """The same for a row's own class, shape (G, V, K)."""
+    """The same for the true class of a row, shape (G, V, K)."""
 
     numbers: Floats
     """Cells of the Gaussian attributes, shape (n, g)."""
@@ -186,7 +186,7 @@ class JudgedRows:
 
 @dataclass(frozen=True)
 class _Removal:
-    """Counts from which each row takes its own amount."""
+    """Counts from which each row is taken out."""
 
     schema: TableSchema
     counts_of_codes: Floats
@@ -239,7 +239,7 @@ class _Removal:
         return out
 
     def tables(self) -> tuple[Floats, Floats]:
-        """Tables for other classes and for the own one, each (G, V, K)."""
+        """Tables for other classes and for the true one, each (G, V, K)."""
         spread = FeatureTable(self.counts_of_codes, self.schema.offsets).spread
         size = spread(self.schema.n_values)[:, None]
         bottom = spread(self.totals)
@@ -264,7 +264,7 @@ class _Removal:
 
 @dataclass(frozen=True)
 class _RemovedNumbers:
-    """Moments from which each row takes its own amount.
+    """Moments from which each row is taken out.
 
     A row is taken out of mean and sum of squares by the reverse of Welford's update.
     """
@@ -309,7 +309,7 @@ class _RemovedNumbers:
         mean, deviation = mean_and_deviation(
             feature, moments, overall, self.floor, self.unbiased
         )
-        # One row of as many attributes as there are rows, each with its own table.
+        # One row of as many attributes as there are rows, each with a separate table.
         table = GaussianTable.of(feature, mean, deviation).repeated(len(numbers))
         ((_, out),) = table.log_densities(numbers[None, :])
         return np.ascontiguousarray(out[0])
@@ -341,9 +341,9 @@ def _log_ratio(top: Floats, bottom: Floats, constant: Floats, size: Any) -> Floa
 def left_out(training: TrainingSet) -> JudgedRows:
     """Score every row by the counts of all others: leave-one-out.
 
-    A row of weight u stands for u rows of which one is left out: it takes min(1, u)
-    from its own class's counts and is judged with weight u. Factors of classes multiply
-    both.
+    A row of weight u represents u rows of which one is left out: it takes min(1, u)
+    from the counts of its class and is judged with weight u. Factors of classes
+    multiply both.
     """
     counts, estimation = training.count(), training.estimation
     factor = training.row_factors()

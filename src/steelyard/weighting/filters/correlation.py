@@ -36,7 +36,7 @@ _SELECTED = 2.0
 
 
 class FilterWeighting(AttributeWeighting):
-    """Attribute weights that start from what a filter says.
+    """Attribute weights that start from those of a filter.
 
     With ``solver="fixed"`` they stay there; any other solver starts from them. A filter
     sees the codes of all attributes; those of Gaussian ones are cut by MDL for it.
@@ -97,7 +97,7 @@ class AUCWeighting(FilterWeighting):
     .. math:: w_j = P(t_{aj} > t_{bj}) + \tfrac12 P(t_{aj} = t_{bj}), \qquad
               t_{ij} = \log\theta_{j,x_{ij}|+} - \log\theta_{j,x_{ij}|-}
 
-    over pairs of a positive row a and a negative row b whose cells are known, or the
+    over pairs of a positive row a and a negative row b with observed cells, or the
     mean over all pairs of classes. Log-densities take the place of log-probabilities in
     Gaussian attributes. ``AUCWeightedNB`` has these weights; see there for the paper.
     """

@@ -21,7 +21,7 @@ from steelyard.table.codes import Codes
 _SMALL = 1 << 16
 _LARGEST = 1 << 24
 
-# Bits of information that rounding makes of none.
+# Bits of information that may be rounding.
 _NOTHING = 1e-13
 
 Facts = Floats
@@ -36,7 +36,7 @@ def class_information(counts: Counts) -> Floats:
 
     .. math:: I(A_j; C) = \sum_{v,c} p(v,c) \log_2 \frac{p(v,c)}{p(v)\,p(c)}
 
-    Raw frequencies of the rows whose cell is known; 0 for Gaussian attributes, which
+    Raw frequencies of the rows whose cell is observed; 0 for Gaussian attributes, which
     have no codes.
     """
     return _with_class(counts)[:, 0]
@@ -67,7 +67,7 @@ def pair_information(training: TrainingSet) -> Floats:
     .. math:: I(A_j; A_k) = \sum_{v,v'} p(v,v') \log_2
               \frac{p(v,v')}{p(v)\,p(v')}
 
-    over rows in which both cells are known, wherever they are. The diagonal and the
+    over rows in which both cells are observed, wherever they are. The diagonal and the
     rows of Gaussian attributes are 0.
     """
     return _over_training(training, _mutual)
@@ -79,21 +79,21 @@ def conditional_information(training: TrainingSet) -> Floats:
     .. math:: I(A_j; A_k \mid C) = \sum_{v,v',c} p(v,v',c) \log_2
               \frac{p(v,v' \mid c)}{p(v \mid c)\,p(v' \mid c)}
 
-    over rows in which both cells are known. The diagonal and the rows of Gaussian
+    over rows in which both cells are observed. The diagonal and the rows of Gaussian
     attributes are 0.
     """
     d = len(training.schema)
     total, mass = np.zeros((d, d)), np.zeros((d, d))
     for c in range(training.n_classes):
         part = training.taken(training.rows_of(c))
-        of_class = _known_together(part.codes, part.weights)
+        of_class = _observed_together(part.codes, part.weights)
         total += of_class * pair_information(part)
         mass += of_class
     return np.divide(total, mass, out=np.zeros((d, d)), where=mass > 0)
 
 
-def _known_together(codes: Codes, weights: Floats | None) -> Floats:
-    """Weight of the rows in which two cells are known, shape (d, d)."""
+def _observed_together(codes: Codes, weights: Floats | None) -> Floats:
+    """Weight of the rows in which two cells are observed, shape (d, d)."""
     d = len(codes.schema)
     total = np.zeros((d, d))
     for rows in pieces(slice(0, codes.n_rows)):
@@ -110,7 +110,7 @@ def _known_together(codes: Codes, weights: Floats | None) -> Floats:
 def pair_uncertainty(training: TrainingSet) -> Floats:
     """Symmetrical uncertainty of every pair of attributes, shape (d, d).
 
-    Over rows in which both cells are known; the diagonal is 0.
+    Over rows in which both cells are observed; the diagonal is 0.
     """
     return _over_training(training, _symmetrical)
 

@@ -25,8 +25,8 @@ from steelyard.model.training import TrainingSet
 from steelyard.table.schema import FeatureSchema
 from steelyard.weighting.filters.correlation import FilterWeighting
 
-# So many rows are drawn one by one; how often each of the rows is among more of them
-# is drawn at once.
+# Up to this number rows are drawn one by one; beyond it, how often each row is drawn is
+# itself drawn.
 _MAX_DRAWS = 1 << 20
 
 
@@ -164,7 +164,7 @@ def _samples(
     """Draw rows with replacement by their weights: how often each, shape (n,).
 
     Rows are put into the order of their cells first, so that neither their order nor
-    whether a row stands twice or has weight 2 matters. Where weights are less than one,
+    whether a row occurs twice or has weight 2 matters. If weights are less than one,
     as many rows are drawn as if they were one: a tree of a single row is useless.
     """
     n = training.codes.n_rows
