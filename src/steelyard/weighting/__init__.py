@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from sklearn.base import clone
-
-from steelyard._common.settings import check_settings, resolve_part
 from steelyard.weighting.attribute import (
     AttributeWeighting,
     ClassAttributeWeighting,
@@ -23,6 +18,7 @@ from steelyard.weighting.filters.correlation import (
 )
 from steelyard.weighting.filters.trees import OneTreeWeighting, TreeWeighting
 from steelyard.weighting.hierarchy import HierarchicalWeighting
+from steelyard.weighting.named import WEIGHTINGS, resolve_weighting
 
 __all__ = [
     "WEIGHTINGS",
@@ -44,26 +40,3 @@ __all__ = [
     "Weighting",
     "resolve_weighting",
 ]
-
-WEIGHTINGS: dict[str, type[Weighting]] = {
-    "attribute": AttributeWeighting,
-    "class-attribute": ClassAttributeWeighting,
-    "value": ValueWeighting,
-    "mixture": MixtureWeighting,
-    "hierarchy": HierarchicalWeighting,
-    "correlation": CorrelationWeighting,
-    "gain-ratio": GainRatioWeighting,
-    "subset": SubsetWeighting,
-    "trees": TreeWeighting,
-    "tree": OneTreeWeighting,
-    "auc": AUCWeighting,
-}
-
-
-def resolve_weighting(setting: Any, prior_weight: bool) -> Weighting:
-    """Return the weighting that a setting names, with a weight of the prior if any."""
-    weighting = resolve_part(setting, Weighting, WEIGHTINGS, "weighting")
-    if prior_weight and not weighting.prior_weight:
-        weighting = clone(weighting).set_params(prior_weight=True)
-        check_settings(weighting)
-    return weighting

@@ -189,10 +189,8 @@ class _StrengthSearch:
         """The best candidate."""
         entry, judgement = self._best
         held_out = judgement.posteriors(), judgement.weights
-        return Choice(
-            *(entry, judgement.scale, self._interactions, self._path, held_out),
-            self._shape_losses,
-        )
+        chosen = entry, judgement.scale, self._interactions
+        return Choice(*chosen, self._path, held_out, self._shape_losses)
 
     def shapes(self, constraints: Any) -> None:
         """Fit the best candidate again under constraints."""

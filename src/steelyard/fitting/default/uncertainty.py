@@ -95,10 +95,10 @@ def uncertainty_of(
     columns = np.array([1]) if n_classes == 2 else np.arange(n_classes)
     prior = np.clip(problem.counts.by_class / total, 1e-6, 1.0 - 1e-6)
     base = 1.0 / (total * prior * (1.0 - prior))
-    rows = CentredRows(problem, weights, len(columns))
+    rows = _Sample(problem, weights, len(columns))
     n_parts = int(min(len(columns), 1 + rows.n_codes * len(columns) // _MAX_NUMBERS))
     variances = [
-        _Classes(rows, classes).variances(scale)
+        _ClassOdds(rows, classes).variances(scale)
         for classes in np.array_split(columns, n_parts)
     ]
     by_code, of_means = (_rounded(np.hstack(v)) for v in zip(*variances, strict=True))
@@ -145,10 +145,10 @@ def _merged_codes(schema: TableSchema) -> Ints:
     return np.concatenate(starts)
 
 
-class _Classes:
+class _ClassOdds:
     """The log-odds of some classes, each against the others; their axis is C."""
 
-    def __init__(self, rows: CentredRows, classes: Ints) -> None:
+    def __init__(self, rows: _Sample, classes: Ints) -> None:
         self._rows, self._classes = rows, classes
         evidence, strength = rows.evidence, rows.strength
         prior = np.exp(evidence.log_prior)
@@ -255,7 +255,7 @@ class _Classes:
             of_means[column.j] = of_mean
         return errors, assumed, prior, of_means
 
-    def _estimates(self, column: CentredColumn) -> Floats:
+    def _estimates(self, column: _Column) -> Floats:
         """Return weights of a column in units of their prior deviations, (C, q)."""
         ends = self._rows.ends[column.attributes]
         effects = [self._effect_estimates[first:last] for first, last in ends]
@@ -263,7 +263,7 @@ class _Classes:
         return np.concatenate([*evidence, *effects]).T
 
     def _centred(
-        self, column: CentredColumn, some: slice = slice(None)
+        self, column: _Column, some: slice = slice(None)
     ) -> tuple[Floats, Floats]:
         """Return the centred design of weights by code, and curvatures.
 
@@ -361,7 +361,7 @@ class _Classes:
                 out[bins] += within_bins(curve, *of_bins)
         return out
 
-    def _within_cells(self, column: CentredColumn, counts: Floats) -> Floats:
+    def _within_cells(self, column: _Column, counts: Floats) -> Floats:
         """Return variances within cells of an interaction, along each binned side."""
         features, sides = self._rows.evidence.schema.features, column.feature.sides
         shape = tuple(side.n_groups for side in sides)
@@ -382,10 +382,10 @@ class _Classes:
 # ------------------------------------------------------------------------------ columns
 
 
-class CentredColumn:
+class _Column:
     """The codes of a column, finest bins or categories, or of an interaction."""
 
-    def __init__(self, rows: CentredRows, j: int, coarser: list[int]) -> None:
+    def __init__(self, rows: _Sample, j: int, coarser: list[int]) -> None:
         schema = rows.evidence.schema
         self.feature, self.j = schema.features[j], j
         self.codes = slice(int(schema.offsets[j]), int(schema.offsets[j + 1]))
@@ -407,7 +407,7 @@ class CentredColumn:
             self.squares = rows.basis[self.codes].power(2).sum(axis=1)
 
 
-class CentredRows:
+class _Sample:
     """A sample of rows of a solved problem, and the design that classes share."""
 
     def __init__(self, problem: Problem, weights: Floats, n_columns: int) -> None:
@@ -458,13 +458,13 @@ class CentredRows:
         return np.asarray(self.basis[codes, slice(*self.ends[j])].toarray())
 
     @cached_property
-    def columns(self) -> list[CentredColumn]:
+    def columns(self) -> list[_Column]:
         """All columns and interactions, each with its coarser bins."""
         encodings, coarser = self.evidence.encodings, defaultdict(list)
         for j in np.flatnonzero(encodings.is_coarser).tolist():
             coarser[encodings.columns[j]].append(j)
         finest = np.flatnonzero(~encodings.is_coarser).tolist()
-        return [CentredColumn(self, j, coarser[encodings.columns[j]]) for j in finest]
+        return [_Column(self, j, coarser[encodings.columns[j]]) for j in finest]
 
     @cached_property
     def n_coupled(self) -> int:
