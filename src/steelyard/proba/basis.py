@@ -214,7 +214,7 @@ def _with_trend(factor: _Factor, edges: tuple[float, ...]) -> _Factor:
 
 
 @lru_cache(maxsize=1024)
-def _merged_bins(n: int, has_missing: bool, n_groups: int) -> Ints:
+def grouped_bins(n: int, has_missing: bool, n_groups: int) -> Ints:
     """Merge n bins to groups of about equal size; missing cells are a separate one."""
     groups = 1 + np.arange(n) * n_groups // n
     return np.append([0, *groups.tolist()], [n_groups + 1] * has_missing).astype(int)
@@ -265,7 +265,7 @@ class EffectBasis:
             scales = self._scales(feature)
             columns += [j] * max(len(scales), 1)
             features += [_some_bins(number, has_missing) for number in scales]
-            codes += [_merged_bins(n, has_missing, number) for number in scales]
+            codes += [grouped_bins(n, has_missing, number) for number in scales]
             if not scales:
                 features.append(feature)
                 codes.append(np.arange(feature.n_codes))
@@ -302,7 +302,7 @@ class EffectBasis:
         feature = self.schema.features[j]
         if feature.sides:
             a, b = feature.sides
-            n_bins = self._binned_groups(a), self._binned_groups(b)
+            n_bins = self.binned_groups(a), self.binned_groups(b)
             return _interaction(n_bins, (a.n_groups, b.n_groups), bool(self.n_bins))
         factor = _independent(feature.n_codes)
         if self._scales(feature):
@@ -310,7 +310,7 @@ class EffectBasis:
             factor = _curve(n, n_others, self.n_bins)
         return _with_trend(factor, feature.edges) if self.is_curve[j] else factor
 
-    def _binned_groups(self, side: Side) -> int:
+    def binned_groups(self, side: Side) -> int:
         """Return how many groups of a side are bins, not categories or missing."""
         feature = self.schema.features[side.feature]
         is_binned = feature.kind == "binned"

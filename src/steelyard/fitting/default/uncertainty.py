@@ -31,7 +31,7 @@ from steelyard._common.arrays import Floats, Ints
 from steelyard.fitting.problem import Problem
 from steelyard.model.base import softmax
 from steelyard.model.uncertainty import Uncertainty
-from steelyard.proba.basis import averages
+from steelyard.proba.basis import averages, grouped_bins
 from steelyard.table.schema import FeatureSchema, TableSchema
 from steelyard.weighting import HierarchicalWeighting
 
@@ -136,12 +136,10 @@ def _merged_codes(schema: TableSchema) -> Ints:
     """Return where merged codes begin: bins of a column are merged to at most ten."""
     starts = []
     for first, feature in zip(schema.offsets, schema.features, strict=False):
-        codes = np.arange(feature.n_codes)
-        n = len(feature.edges) + 1
+        groups, n = np.arange(feature.n_codes), len(feature.edges) + 1
         if feature.kind == "binned" and n > _BINS_OF_EVIDENCE:
-            group = (codes - 1) * _BINS_OF_EVIDENCE // n
-            codes = codes[np.diff(group, prepend=-2) > 0]
-        starts.append(first + codes)
+            groups = grouped_bins(n, feature.missing_is_value, _BINS_OF_EVIDENCE)
+        starts.append(first + np.flatnonzero(np.diff(groups, prepend=-1)))
     return np.concatenate(starts)
 
 
@@ -363,15 +361,14 @@ class _ClassOdds:
 
     def _within_cells(self, column: _Column, counts: Floats) -> Floats:
         """Return variances within cells of an interaction, along each binned side."""
-        features, sides = self._rows.evidence.schema.features, column.feature.sides
+        basis, sides = self._rows.evidence.basis, column.feature.sides
         shape = tuple(side.n_groups for side in sides)
         odds = self._odds[column.codes]
         grid, counts = odds.reshape(*shape, -1), counts.reshape(shape)
         out = np.zeros(grid.shape)
         for axis, side in enumerate(sides):
-            feature = features[side.feature]
-            n = side.n_groups - 1 - feature.missing_is_value
-            if feature.kind == "binned" and n > 2:
+            n = basis.binned_groups(side)
+            if n > 2:
                 of_bins = counts.sum(axis=1 - axis)[1 : n + 1]
                 cells = np.moveaxis(grid, axis, 0)[1 : n + 1, 1:]
                 variances = np.moveaxis(out, axis, 0)[1 : n + 1, 1:]
