@@ -116,10 +116,8 @@ class Objective:
         ones = FeatureTable(np.ones_like(evidence.table.values), evidence.table.offsets)
         prior = np.ones_like(evidence.log_prior)
         factors = weighting.apply(weights, LogProbs(evidence.basis, prior, ones))
-        by_table, by_prior = (
-            factors.table * by_effect.table,
-            factors.base * by_effect.base,
-        )
+        by_table = factors.table * by_effect.table
+        by_prior = factors.base * by_effect.base
         return *self._with_penalty(weights, value, gradient), by_table, by_prior
 
     def refuses_second_order(self) -> str:
@@ -245,22 +243,13 @@ class MixtureObjective(Objective):
 
     weighting: MixtureWeighting
 
-    @property
-    def is_convex(self) -> bool:
-        """Whether the objective is convex in the weights."""
-        return False
-
-    @property
-    def _printed(self) -> bool:
-        return not self.loss.has_true_gradient
-
     def _sample_per_feature(self) -> int:
         return _SAMPLE_PER_FEATURE_OF_MIXTURE
 
     def _evaluate(self, weights: Floats) -> tuple[float, Floats]:
         alpha, (specific, shared) = self.weighting.mixed_effects(weights, self.evidence)
         value, d_alpha, *gradients = self.rows.evaluate_mixture(
-            alpha, (specific, shared), self._printed
+            alpha, (specific, shared), not self.loss.has_true_gradient
         )
         return value, self.weighting.pullback_halves(
             d_alpha, gradients[0], gradients[1], self.evidence
