@@ -40,7 +40,8 @@ import steelyard
 from steelyard._common.settings import Declared, Setting
 from steelyard.classifiers.registry import Method, classes, homes
 from steelyard.cli.methods import section_of
-from steelyard.persistence.content import PARTS, declaration_of, estimator_class
+from steelyard.persistence.content import PARTS
+from steelyard.persistence.declarations import declaration
 
 ROOT = Path(__file__).resolve().parents[1]
 # Pages that are split by their headings; True: what is short stays on top.
@@ -175,7 +176,7 @@ def verdicts(text: str) -> list[tuple[str, ...]]:
 
 def file_row(name: str) -> tuple[str, ...]:
     """Return what a model file has of a class."""
-    declared = declaration_of(estimator_class(name))
+    declared = declaration(name)
     attributes = declared.attributes
     cells: list[list[str]] = [
         list(declared.models),

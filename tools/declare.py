@@ -2,8 +2,8 @@
 
     python tools/declare.py
 
-A model file is checked against what classes declare. Where no class is loaded, as in
-``steelyard predict`` of a small file, this table stands for them.
+A model file is checked against what classes declare, by this table: it is read before
+any class is loaded, and by ``steelyard predict`` of a small file without them.
 """
 
 from __future__ import annotations
@@ -11,31 +11,44 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from steelyard._common.settings import Declared
-from steelyard.persistence.content import (
-    CLASSES,
-    PARTS,
-    declaration_of,
-    estimator_class,
-    kinds_of,
-)
+from steelyard._common.settings import ANY, Declared, DeclaredPart
+from steelyard.classifiers import registry
+from steelyard.persistence.content import PARTS, estimator_class
 from steelyard.persistence.declarations import TABLE
+
+# Fitted attributes that are elsewhere in a file, or follow from what is there.
+ELSEWHERE = ("classes_", "model_", "encoder_", "n_features_in_", "feature_names_in_")
 
 
 def declared() -> dict[str, Any]:
     """Return what all classes declare: settings by the class that declares them."""
     settings: dict[str, Any] = {}
-    estimators = {}
-    for name in CLASSES.estimators:
-        add_settings(estimator_class(name), settings)
-        own = declaration_of(estimator_class(name))
-        entry = {"models": own.models, "attributes": own.attributes}
-        estimators[name] = {"kinds": own.kinds, **entry}
-    parts = {}
+    estimators, parts = {}, {}
+    for name in registry.classes():
+        owner = estimator_class(name)
+        add_settings(owner, settings)
+        attributes = {
+            name: entry.optional
+            for name, entry in owner._learned.items()
+            if name not in ELSEWHERE
+        }
+        entry = {"models": owner._models, "attributes": attributes}
+        estimators[name] = {"kinds": names_of(owner), **entry}
     for name, part in PARTS.items():
         add_settings(part, settings)
-        parts[name] = {"kinds": declaration_of(part).kinds}
+        parts[name] = {"kinds": names_of(part)}
     return {"settings": settings, "estimators": estimators, "parts": parts}
+
+
+def kinds_of(owner: type[Declared]) -> list[type[Declared]]:
+    """Return a class and those above it that may declare something."""
+    above = (Declared, DeclaredPart)
+    return [k for k in owner.__mro__ if issubclass(k, Declared) and k not in above]
+
+
+def names_of(owner: type[Declared]) -> list[str]:
+    """Return the names of a class and of those above it."""
+    return [kind.__name__ for kind in kinds_of(owner)]
 
 
 def add_settings(owner: type[Declared], settings: dict[str, Any]) -> None:
@@ -43,8 +56,7 @@ def add_settings(owner: type[Declared], settings: dict[str, Any]) -> None:
     known: dict[str, Any] = {}
     for kind in reversed(kinds_of(owner)):
         forms = {
-            name: entry.allowed and entry.allowed.form
-            for name, entry in kind._settings.items()
+            name: (entry.allowed or ANY).form for name, entry in kind._settings.items()
         }
         new = {name: form for name, form in forms.items() if known.get(name, 0) != form}
         if new:

@@ -16,15 +16,14 @@ from steelyard.classifiers.registry import classes, homes
 from steelyard.exceptions import ParameterError
 from steelyard.losses import BrierLoss, DevianceLoss, ExponentialLoss, LogLoss
 from steelyard.persistence.content import (
-    CLASSES,
     PARTS,
     content_of,
-    declaration_of,
     describe_settings,
     estimator_class,
     estimator_from,
+    with_parts,
 )
-from steelyard.persistence.declarations import read_settings
+from steelyard.persistence.declarations import declaration, read_settings
 from steelyard.persistence.fitted import ATTRIBUTES
 from steelyard.persistence.reader import ObjectReader
 from steelyard.solvers import LBFGS, Fixed, Newton
@@ -92,7 +91,7 @@ def test_every_public_classifier_can_be_saved():
 @pytest.mark.parametrize("name", list(classes()))
 def test_every_setting_of_a_classifier_is_checked(name):
     cls = estimator_class(name)
-    assert set(declaration_of(cls).attributes) <= set(ATTRIBUTES)
+    assert set(declaration(name).attributes) <= set(ATTRIBUTES)
     assert set(cls._get_param_names()) == set(cls._settings)
     for entry in cls._settings.values():
         assert entry.allowed is not None and entry.allowed.accepts(entry.default)
@@ -114,7 +113,7 @@ def test_every_default_comes_back_from_a_file(name):
     owner = PARTS_THAT_NEED.get(name, cls)()
     text = json.dumps(describe_settings(owner), allow_nan=False)
     reader = ObjectReader(json.loads(text), "content.settings")
-    again = cls(**read_settings(reader, declaration_of(cls), CLASSES))
+    again = cls(**with_parts(read_settings(reader, name)))
     assert same_settings(owner, again)
 
 

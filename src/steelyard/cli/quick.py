@@ -116,7 +116,7 @@ def _scorer(path: str) -> tuple[Scorer, dict[str, Any], list[ColumnCheck]]:
     _need(model.kind == "sum" and checked.estimator != "SPSSNaiveBayes")
     _need({feature.kind for feature in model.schema.features} <= _EXACT_KINDS)
     # Other numbers are printed as NumPy has them.
-    is_text = all(isinstance(label, str) for label in classes.values)
+    is_text = all(isinstance(label, str) for label in classes)
     _need(is_text or classes.dtype in ("bool", "int64", "int32"))
     _need(model.schema.names is not None)
     training, counts = checked.attributes["training_"], checked.attributes["counts_"]

@@ -1,13 +1,15 @@
 """Models as files: one JSON document, checked in full before anything is built.
 
-- ``files``: ``save`` and ``load``, the document and its checksum. ``reader`` checks
-  types, shapes and ranges of parsed JSON; ``codec`` is fields, each written, read and
-  built. ``table`` has classes and attributes, ``models`` the models, ``fitted`` the
-  fitted attributes, and ``records`` those that are objects. These load nothing but the
-  standard library, and no classifier.
-- ``declarations``: the settings and fitted attributes that classes declare, from the
-  classes or from ``declared.json``.
+- ``files``: ``save`` and ``load``, the document and its checksum.
+- ``reader`` checks types, shapes and ranges of parsed JSON; ``codec`` is fields, each
+  of which describes a value and reads it.
+- ``table`` has classes and attributes of tables, ``models`` the models, ``fitted`` the
+  fitted attributes.
+- ``declarations``: the settings and fitted attributes that classes declare, by
+  ``declared.json``.
 - ``content``: from a classifier to the content of its file and back.
+
+All but ``content`` load nothing but the standard library, and no classifier.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
-"""Fields of a model file: how each value is written, read and built.
+"""Fields of a model file: how a value is described in JSON, and how it is read.
 
-What is read is checked and plain: numbers, text, lists. Of that the arrays and objects
-of a classifier are built, by those who need them.
+What is read is checked and plain: numbers, text, lists, records. ``built`` makes of it
+the arrays and objects of a classifier, for which NumPy and their classes are loaded.
 """
 
 from __future__ import annotations
@@ -9,13 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from steelyard._common import np
+from steelyard._common.allowed import N_BARS
 from steelyard.persistence.reader import ObjectReader, ReadNumbers, Special, float_list
 from steelyard.table.schema import TableSchema
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # Far more than any logarithm of a probability, yet any number of them adds up without
 # overflow. A log-density is 5e199 at most in size, so that with a weight and a link
@@ -30,70 +35,114 @@ LARGEST_SQUARE = 1e300
 MISSING: Special = (None, math.nan)
 
 
+# ---------------------------------------------------------------------- what was read
+
+
+class ReadArray(list[Any]):
+    """Checked values of an array that is not of float64, in a list."""
+
+    def __init__(self, values: Sequence[Any], dtype: str) -> None:
+        super().__init__(values)
+        self.dtype = dtype
+
+    @cached_property
+    def array(self) -> NDArray[Any]:
+        """The array, made once."""
+        return np.array(self, dtype=self.dtype)
+
+
+class ReadRecord(SimpleNamespace):
+    """Checked values by name, and what makes an object of them."""
+
+    def __init__(self, make: Callable[..., Any], **values: Any) -> None:
+        super().__init__(**values)
+        self._make = make
+
+    def build(self) -> Any:
+        """Return the object."""
+        values = {key: built(value) for key, value in vars(self).items()}
+        make = values.pop("_make")
+        return make(**values)
+
+
+def built(value: Any) -> Any:
+    """Return what a value that was read stands for: arrays, objects, lists of them."""
+    if isinstance(value, ReadRecord):
+        return value.build()
+    if isinstance(value, ReadNumbers):
+        return value.to_array()
+    if isinstance(value, ReadArray):
+        return value.array
+    if isinstance(value, (list, tuple)):
+        # Those of numbers and texts are plain, and may be long.
+        is_plain = bool(value) and isinstance(value[0], (float, str))
+        return value if is_plain else type(value)(map(built, value))
+    return value
+
+
+@cache
+def class_of(home: str) -> Any:
+    """Return a class of the package by module and name, loaded when asked for."""
+    module, _, name = home.rpartition(".")
+    return getattr(import_module(f"steelyard.{module}"), name)
+
+
 @dataclass(frozen=True)
 class Sizes:
     """Lengths of the axes of a model and of its fitted attributes."""
 
     schema: TableSchema
-    classes: Any
-    """A list of the classes, or an array where a model is built."""
-
+    classes: ReadArray
     n: int = 1
     """How many models the model is made of, or training rows it keeps."""
 
     by_pair: bool = False
     """Whether there is a model, with its weights, for each pair of classes."""
 
-    @classmethod
-    def of(cls, model: Any) -> Sizes:
-        """Return the sizes of a model."""
-        n = len(getattr(model, "models", [model]))
-        return cls(model.schema, model.classes, n, model.kind == "pairs")
-
     def shape(self, axes: str) -> tuple[int, ...]:
         """Return the shape with some axes, each a letter; () is one number.
 
-        They are k classes, d attributes, e of them with codes and g with densities, v
-        codes, n models or rows, p pairs of classes (no axis without pairs), c, the
-        classes that one set of weights tells apart, and o, log-odds: one of two
-        classes, one each of more.
+        k classes, t columns of the table, d attributes (interactions included), e of
+        them with codes and g with densities, v codes, n models or rows, p pairs of
+        classes (no axis without pairs), c classes of one set of weights, o log-odds
+        (one for two classes, else one for each), q quartiles, b bars of a histogram.
         """
-        length = self._lengths
-        return tuple(length[axis] for axis in axes if axis != "p" or self.by_pair)
+        lengths = self._lengths
+        kept = [axis for axis in axes if axis != "p" or self.by_pair]
+        return tuple(lengths[axis] for axis in kept)
 
     @cached_property
     def _lengths(self) -> dict[str, int]:
         # In plain Python: reading a file loads nothing but the standard library.
         n_coded = sum(feature.is_coded for feature in self.schema.features)
+        n_classes = len(self.classes)
         return {
-            "k": len(self.classes),
+            "k": n_classes,
+            "t": self.schema.n_columns,
             "d": len(self.schema),
             "e": n_coded,
             "g": len(self.schema) - n_coded,
             "v": self.schema.n_codes,
             "n": self.n,
             "p": self.n,
-            "c": 2 if self.by_pair else len(self.classes),
-            "o": 1 if len(self.classes) == 2 else len(self.classes),
+            "c": 2 if self.by_pair else n_classes,
+            "o": 1 if n_classes == 2 else n_classes,
+            "q": 3,
+            "b": N_BARS,
         }
 
 
-def with_arrays(value: Any, sizes: Sizes) -> Any:
-    """Return a value that was read with arrays in place of numbers of some shape."""
-    if isinstance(value, list):
-        return [with_arrays(entry, sizes) for entry in value]
-    return value.to_array() if isinstance(value, ReadNumbers) else value
+# ----------------------------------------------------------------------------- fields
 
 
 @dataclass(frozen=True)
 class Field:
-    """How a value is described, how it is read by its key, and what is built of it."""
+    """How a value is described, and how it is read by its key."""
 
     describe: Callable[[Any], Any]
     read: Callable[[ObjectReader, str, Sizes], Any]
-    build: Callable[[Any, Sizes], Any] = with_arrays
 
-    def or_null(self, empty: ReadNumbers | None = None) -> Field:
+    def or_null(self, empty: Any = None) -> Field:
         """Return a field that is null in the file if it is None, or an empty array."""
 
         def describe(value: Any) -> Any:
@@ -103,14 +152,24 @@ class Field:
         def read(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
             return empty if reader.get(key) is None else self.read(reader, key, sizes)
 
-        def build(value: Any, sizes: Sizes) -> Any:
-            return None if value is None else self.build(value, sizes)
+        return Field(describe, read)
 
-        return Field(describe, read, build)
+    def by_pair(self) -> Field:
+        """Return a field of one value for each pair of classes, if pairs are learned.
+
+        ``describe`` must take lists of values too.
+        """
+
+        def read(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
+            if not sizes.by_pair:
+                return self.read(reader, key, sizes)
+            return [self.read(*entry, sizes) for entry in reader.entries(key, sizes.n)]
+
+        return Field(self.describe, read)
 
 
 def numbers(
-    axes: str,
+    axes: str = "",
     low: float = -LARGEST_NUMBER,
     high: float = LARGEST_NUMBER,
     special: Special | None = None,
@@ -124,9 +183,9 @@ def numbers(
     return Field(lambda array: float_list(array, special), read)
 
 
-def weights(axes: str) -> Field:
+def weights(axes: str = "", low: float = -LARGEST_WEIGHT) -> Field:
     """Return a field of numbers that may be weights."""
-    return numbers(axes, -LARGEST_WEIGHT, LARGEST_WEIGHT)
+    return numbers(axes, low, LARGEST_WEIGHT)
 
 
 def logs() -> Field:
@@ -142,67 +201,90 @@ def logs() -> Field:
     return Field(field.describe, read)
 
 
+def some_numbers(n: int, low: float = -math.inf, high: float = math.inf) -> Field:
+    """Return a field of a tuple of ``n`` numbers, or of none."""
+
+    def read(reader: ObjectReader, key: str, sizes: Sizes) -> tuple[float, ...]:
+        size = n if reader.items(key) else 0
+        return tuple(reader.floats(key, (size,), low, high).flat)
+
+    return Field(list, read)
+
+
+def positions(axis: str, among: str, dtype: str) -> Field:
+    """Return a field of an array of positions along an axis, such as labels."""
+
+    def read(reader: ObjectReader, key: str, sizes: Sizes) -> ReadArray:
+        (n,), (high,) = sizes.shape(axis), sizes.shape(among)
+        return ReadArray(reader.wholes(key, n, high), dtype)
+
+    return Field(lambda array: array.tolist(), read)
+
+
 def whole(low: int) -> Field:
     """Return a field that is a whole number from ``low`` on."""
     return Field(int, lambda reader, key, sizes: reader.whole(key, low=low))
 
 
-def word(allowed: Sequence[str]) -> Field:
-    """Return a field that is one of some words."""
+def flag() -> Field:
+    """Return a field that is true or false."""
+    return Field(bool, lambda reader, key, sizes: reader.flag(key))
+
+
+def text(allowed: Sequence[str] | None = None) -> Field:
+    """Return a field that is a text, one of the allowed ones if given."""
     return Field(str, lambda reader, key, sizes: reader.text(key, allowed))
 
 
-def text() -> Field:
-    """Return a field that is any text."""
-    return Field(str, lambda reader, key, sizes: reader.text(key))
+def list_of(field: Field, axis: str = "") -> Field:
+    """Return a field that is a list of another, as long as an axis if given."""
+
+    def read(reader: ObjectReader, key: str, sizes: Sizes) -> list[Any]:
+        n = sizes.shape(axis)[0] if axis else None
+        return [field.read(*entry, sizes) for entry in reader.entries(key, n)]
+
+    return Field(lambda values: list(map(field.describe, values)), read)
 
 
-def class_of(home: str) -> Any:
-    """Return a class of the package by module and name, loaded when asked for."""
-    module, _, name = home.rpartition(".")
-    return getattr(import_module(f"steelyard.{module}"), name)
+def by_name(field: Field) -> Field:
+    """Return a field that is a mapping from names to values of another."""
+
+    def read(reader: ObjectReader, key: str, sizes: Sizes) -> dict[str, Any]:
+        inner = reader.inner(key)
+        return {name: field.read(inner, name, sizes) for name in reader.get(key)}
+
+    return Field(
+        lambda values: {name: field.describe(value) for name, value in values.items()},
+        read,
+    )
 
 
 def record(
-    fields: Mapping[str, Field],
-    build: Callable[..., Any],
+    home: str,
+    *,
+    make: Callable[..., Any] = lambda kind, schema, values: kind(**values),
     parts: Callable[[Any], Mapping[str, Any]] = vars,
-    check: Callable[[Any], str | None] = lambda _: None,
+    check: Callable[[Any], str | None] = lambda values: None,
+    **fields: Field,
 ) -> Field:
-    """Return a field that is an object, built of sizes and the values of its fields.
+    """Return a field that is an object of a class, given by module and name.
 
+    A dataclass is stored by its fields. For other classes ``make`` makes an object of
+    the class, the schema and the values, and ``parts`` returns the values of an object.
     ``check`` returns what is wrong with values that are valid one by one, or None.
     """
 
-    def read(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
-        values = SimpleNamespace(**read_fields(reader.inner(key), fields, sizes))
-        wrong = check(values)
+    def read(reader: ObjectReader, key: str, sizes: Sizes) -> ReadRecord:
+        values = read_fields(reader.inner(key), fields, sizes)
+        found = ReadRecord(
+            lambda **values: make(class_of(home), sizes.schema, values), **values
+        )
+        wrong = check(found)
         if wrong is not None:
             raise reader.complaint(key, wrong)
-        return values
+        return found
 
-    def build_it(value: Any, sizes: Sizes) -> Any:
-        return build(sizes, **build_fields(fields, vars(value), sizes))
-
-    return Field(lambda value: describe_fields(fields, parts(value)), read, build_it)
-
-
-def object_of(home: str) -> Callable[..., Any]:
-    """Return a function that makes an object of a class, for ``record``."""
-    return lambda sizes, **values: class_of(home)(**values)
-
-
-def list_of(field: Field, n: Callable[[Sizes], int | None] = lambda _: None) -> Field:
-    """Return a field that is a list of another, of length ``n`` where it is known."""
-
-    def read(reader: ObjectReader, key: str, sizes: Sizes) -> list[Any]:
-        return [field.read(*entry, sizes) for entry in reader.entries(key, n(sizes))]
-
-    return Field(
-        lambda values: list(map(field.describe, values)),
-        read,
-        lambda values, sizes: [field.build(value, sizes) for value in values],
-    )
+    return Field(lambda value: describe_fields(fields, parts(value)), read)
 
 
 def describe_fields(
@@ -219,10 +301,3 @@ def read_fields(
     values = {key: field.read(reader, key, sizes) for key, field in fields.items()}
     reader.finish()
     return values
-
-
-def build_fields(
-    fields: Mapping[str, Field], values: Mapping[str, Any], sizes: Sizes
-) -> dict[str, Any]:
-    """Return the objects and arrays that the values of some fields describe."""
-    return {key: fields[key].build(value, sizes) for key, value in values.items()}

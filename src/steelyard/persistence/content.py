@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 
 import steelyard
-from steelyard._common.settings import Declared, DeclaredPart
+from steelyard._common.allowed import DescribedPart
+from steelyard._common.settings import Declared
 from steelyard.classifiers import registry
 from steelyard.classifiers.base.estimator import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.instances import INSTANCES
 from steelyard.losses import LOSSES
-from steelyard.persistence.codec import Sizes, build_fields
-from steelyard.persistence.declarations import Catalogue, Declaration
+from steelyard.persistence.codec import built
+from steelyard.persistence.declarations import declaration
 from steelyard.persistence.files import read_content
 from steelyard.persistence.fitted import ATTRIBUTES
-from steelyard.persistence.models import build_model, describe_model
+from steelyard.persistence.models import describe_model
 from steelyard.persistence.reader import InvalidContentError, tagged_number
 from steelyard.persistence.table import describe_classes, describe_schema
 from steelyard.proba.smoothing import SMOOTHINGS
@@ -34,9 +35,6 @@ from steelyard.solvers import (
 from steelyard.table.discretizers.unsupervised import CLASSES as DISCRETIZERS
 from steelyard.weighting import WEIGHTINGS
 
-# Fitted attributes that are elsewhere in a file, or follow from what is there.
-_ELSEWHERE = ("classes_", "model_", "encoder_", "n_features_in_", "feature_names_in_")
-
 
 def content_of(estimator: BaseNB) -> dict[str, Any]:
     """Describe a fitted classifier in JSON's own types."""
@@ -48,7 +46,6 @@ def content_of(estimator: BaseNB) -> dict[str, Any]:
             "of your own."
         )
     model = estimator.model_
-    attributes = declaration_of(type(estimator)).attributes
     content = {
         "library": steelyard.__version__,
         "estimator": name,
@@ -58,13 +55,13 @@ def content_of(estimator: BaseNB) -> dict[str, Any]:
         "model": describe_model(model),
         "fitted": {
             key: ATTRIBUTES[key].describe(getattr(estimator, key))
-            for key, is_optional in attributes.items()
+            for key, is_optional in declaration(name).attributes.items()
             if not is_optional or hasattr(estimator, key)
         },
     }
     # What is written can be read: nobody wants to learn later that it cannot.
     try:
-        read_content(content, CLASSES)
+        read_content(content)
     except InvalidContentError as error:
         raise ParameterError(
             f"This model cannot be saved, for no file could be loaded: {error}."
@@ -74,21 +71,19 @@ def content_of(estimator: BaseNB) -> dict[str, Any]:
 
 def estimator_from(content: Any) -> BaseNB:
     """Return the classifier that a content describes; InvalidContentError if none."""
-    checked = read_content(content, CLASSES)
-    estimator: BaseNB = checked.declaration.make(**checked.settings)
-    schema = checked.model.schema
-    model = build_model(checked.model, Sizes(schema, checked.classes.to_array()))
-    attributes = build_fields(ATTRIBUTES, checked.attributes, Sizes.of(model))
-    estimator.classes_ = model.classes
+    checked = read_content(content)
+    settings = with_parts(checked.settings)
+    estimator: BaseNB = estimator_class(checked.estimator)(**settings)
+    model = checked.model.build()
+    estimator.classes_, estimator.model_ = model.classes, model
     estimator.encoder_ = estimator._encoding().encoder(estimator.n_jobs)
     for owner in (estimator.encoder_, estimator):
-        owner.n_features_in_ = schema.n_columns
-        if schema.names is not None:
-            owner.feature_names_in_ = np.asarray(schema.names, dtype=object)
-    estimator.encoder_.schema_ = schema
-    estimator.model_ = model
-    for key, value in attributes.items():
-        setattr(estimator, key, value)
+        owner.n_features_in_ = model.schema.n_columns
+        if model.schema.names is not None:
+            owner.feature_names_in_ = np.asarray(model.schema.names, dtype=object)
+    estimator.encoder_.schema_ = model.schema
+    for key, value in checked.attributes.items():
+        setattr(estimator, key, built(value))
     estimator.encoder_.ranges_ = estimator.training_.ranges
     return estimator
 
@@ -117,32 +112,15 @@ def estimator_class(name: str) -> type[BaseNB]:
     return cls
 
 
-def kinds_of(owner: type[Declared]) -> list[type[Declared]]:
-    """Return a class and those above it that may declare something."""
-    above = (Declared, DeclaredPart)
-    return [k for k in owner.__mro__ if issubclass(k, Declared) and k not in above]
-
-
-def declaration_of(owner: type[Declared]) -> Declaration:
-    """Return what a classifier or part declares."""
-    kinds = tuple(kind.__name__ for kind in kinds_of(owner))
-    settings = {name: entry.allowed for name, entry in owner._settings.items()}
-    if not issubclass(owner, BaseNB):
-        return Declaration(kinds, settings, owner)
-    attributes = {
-        name: entry.optional
-        for name, entry in owner._learned.items()
-        if name not in _ELSEWHERE
-    }
-    return Declaration(kinds, settings, owner, owner._models, attributes)
-
-
-# The catalogue that is the classes themselves; only these are ever created.
-CLASSES = Catalogue(
-    list(registry.classes()),
-    list(PARTS),
-    lambda name: declaration_of(PARTS.get(name) or estimator_class(name)),
-)
+def with_parts(value: Any) -> Any:
+    """Return settings that were read with parts in place of their descriptions."""
+    if isinstance(value, DescribedPart):
+        return PARTS[value.name](**with_parts(value.settings))
+    if isinstance(value, dict):
+        return {key: with_parts(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(with_parts, value))
+    return value
 
 
 def describe_settings(owner: Declared) -> dict[str, Any]:

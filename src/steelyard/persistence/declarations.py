@@ -1,16 +1,13 @@
 """Settings and fitted attributes of classes, which a model file must agree with.
 
-There are two sources of the same declarations: the classes, for those who build a
-classifier of a file, and a table of what they declare, ``declared.json``, for those who
-load no classes. ``tools/declare.py`` writes the table, and a test compares the two.
+They are declared in class bodies. Files are read without the classes, by a table of
+what these declare, ``declared.json``, which ``tools/declare.py`` writes.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,86 +22,66 @@ _MAX_DEPTH = 8
 _INFINITIES = ("inf", "-inf")
 
 
-@dataclass(frozen=True)
-class Declaration:
-    """What one class declares."""
+class Declaration(NamedTuple):
+    """What the class of a classifier or part declares."""
 
     kinds: tuple[str, ...]
     """Its name, and those of the classes above it."""
 
-    settings: Mapping[str, Check | None]
+    settings: dict[str, Check]
     """What each setting may be."""
 
-    make: Callable[..., Any]
-    """Makes an object with some settings."""
-
-    models: tuple[str, ...] = ()
+    models: tuple[str, ...]
     """Kinds of models that a file may contain; empty for a part."""
 
-    attributes: Mapping[str, bool] = field(default_factory=dict)
+    attributes: dict[str, bool]
     """Fitted attributes in a file, and whether each is optional."""
 
 
-class Catalogue(NamedTuple):
-    """All classifiers and parts that a file may name."""
-
-    estimators: list[str]
-    parts: list[str]
-    declaration: Callable[[str], Declaration]
-    """Returns what the class of a name declares."""
+@cache
+def declared_table() -> dict[str, Any]:
+    """Return the table: ``settings`` by class, ``estimators`` and ``parts``."""
+    table: dict[str, Any] = json.loads(TABLE.read_text("utf-8"))
+    return table
 
 
 @cache
-def declared_table() -> Catalogue:
-    """Return the catalogue that is a table, for which no class is loaded."""
-    table = json.loads(TABLE.read_text("utf-8"))
-    estimators, parts = table["estimators"], table["parts"]
-    classes = estimators | parts
-
-    def declaration(name: str) -> Declaration:
-        entry = classes[name]
-        kinds = tuple(entry["kinds"])
-        forms: dict[str, Any] = {}
-        for kind in reversed(kinds):
-            forms |= table["settings"].get(kind, {})
-        checks = (form if form is None else check_of(form) for form in forms.values())
-        return Declaration(
-            kinds,
-            dict(zip(forms, checks, strict=True)),
-            lambda **settings: DescribedPart(name, kinds, settings),
-            tuple(entry.get("models", ())),
-            entry.get("attributes", {}),
-        )
-
-    return Catalogue(list(estimators), list(parts), declaration)
+def declaration(name: str) -> Declaration:
+    """Return what the class of a classifier or part declares."""
+    table = declared_table()
+    entry = (table["estimators"] | table["parts"])[name]
+    forms: dict[str, Any] = {}
+    for kind in reversed(entry["kinds"]):
+        forms |= table["settings"].get(kind, {})
+    checks = {name: check_of(form) for name, form in forms.items()}
+    models = tuple(entry.get("models", ()))
+    return Declaration(
+        tuple(entry["kinds"]), checks, models, entry.get("attributes", {})
+    )
 
 
-# ---------------------------------------------------------------------------- settings
-
-
-def read_settings(
-    reader: ObjectReader, declaration: Declaration, catalogue: Catalogue, depth: int = 0
-) -> dict[str, Any]:
-    """Return the settings of a classifier or part, refusing those it cannot have.
+def read_settings(reader: ObjectReader, name: str, depth: int = 0) -> dict[str, Any]:
+    """Return the settings of a classifier or part, with parts as they are described.
 
     What is allowed, the class declares. Whether names and numbers fit the table is left
     to ``fit``, as for any classifier.
     """
     settings: dict[str, Any] = {}
-    for name, allowed in declaration.settings.items():
-        value = _read(reader.get(name), catalogue, depth + 1)
-        if allowed is not None and not allowed.accepts(value):
-            raise reader.complaint(name, "is not a value of that setting")
-        settings[name] = value
+    for key, allowed in declaration(name).settings.items():
+        value = read_value(reader.get(key), depth + 1)
+        if not allowed.accepts(value):
+            raise reader.complaint(key, "is not a value of that setting")
+        settings[key] = value
     reader.finish()
     return settings
 
 
-def _read(value: Any, catalogue: Catalogue, depth: int) -> Any:
+def read_value(value: Any, depth: int = 1) -> Any:
+    """Return the value of a setting: plain, a tuple, a mapping or a described part."""
     if depth > _MAX_DEPTH:
         raise InvalidContentError("content.settings is nested too deeply")
     if isinstance(value, list):
-        return [_read(item, catalogue, depth + 1) for item in value]
+        return [read_value(item, depth + 1) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidContentError("content.settings holds a number that is not finite")
     if not isinstance(value, dict):
@@ -115,20 +92,18 @@ def _read(value: Any, catalogue: Catalogue, depth: int) -> Any:
     result: Any
     if "tuple" in value:
         items = reader.items("tuple")
-        result = tuple(_read(item, catalogue, depth + 1) for item in items)
+        result = tuple(read_value(item, depth + 1) for item in items)
     elif "mapping" in value:
-        result = _read_mapping(reader, catalogue, depth)
+        result = _read_mapping(reader, depth)
     else:
-        part = catalogue.declaration(reader.text("part", catalogue.parts))
-        inner = reader.inner("settings")
-        result = part.make(**read_settings(inner, part, catalogue, depth + 1))
+        name = reader.text("part", list(declared_table()["parts"]))
+        inner = read_settings(reader.inner("settings"), name, depth + 1)
+        result = DescribedPart(name, declaration(name).kinds, inner)
     reader.finish()
     return result
 
 
-def _read_mapping(
-    reader: ObjectReader, catalogue: Catalogue, depth: int
-) -> dict[Any, Any]:
+def _read_mapping(reader: ObjectReader, depth: int) -> dict[Any, Any]:
     mapping: dict[Any, Any] = {}
     for pair in reader.items("mapping"):
         if not isinstance(pair, list) or len(pair) != 2:
@@ -136,5 +111,5 @@ def _read_mapping(
         key, item = pair
         if isinstance(key, (list, dict)) or key in mapping:
             raise reader.complaint("mapping", "must have different plain keys")
-        mapping[key] = _read(item, catalogue, depth + 1)
+        mapping[key] = read_value(item, depth + 1)
     return mapping

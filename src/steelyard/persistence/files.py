@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -13,17 +13,22 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from steelyard._common.files import atomic_write
 from steelyard.exceptions import ModelFileError, ParameterError
-from steelyard.persistence.codec import Sizes, read_fields
+from steelyard.persistence.codec import (
+    ReadArray,
+    ReadRecord,
+    Sizes,
+    built,
+    read_fields,
+)
 from steelyard.persistence.declarations import (
-    Catalogue,
-    Declaration,
+    declaration,
     declared_table,
     read_settings,
 )
 from steelyard.persistence.fitted import ATTRIBUTES
-from steelyard.persistence.models import ReadModel, build_model, read_model
+from steelyard.persistence.models import read_model
 from steelyard.persistence.reader import InvalidContentError, ObjectReader
-from steelyard.persistence.table import ReadClasses, read_classes, read_schema
+from steelyard.persistence.table import read_classes, read_schema
 
 if TYPE_CHECKING:
     from steelyard.classifiers.base.estimator import BaseNB
@@ -123,15 +128,11 @@ def load_fitted(path: str | PathLike[str]) -> Any:
         return load(path)
     from steelyard.classifiers.fitted import LoadedModel
 
-    sizes = Sizes(checked.model.schema, checked.classes.to_array())
-    model = build_model(checked.model, sizes)
-    sizes = Sizes.of(model)
     attributes = {
-        name: partial(ATTRIBUTES[name].build, value, sizes)
-        for name, value in checked.attributes.items()
+        name: partial(built, value) for name, value in checked.attributes.items()
     }
     kind = type(checked.estimator, (LoadedModel,), {})
-    return kind(model, checked.settings["n_jobs"], attributes)
+    return kind(checked.model.build(), checked.settings["n_jobs"], attributes)
 
 
 def read(path: str | PathLike[str]) -> ReadContent:
@@ -233,37 +234,35 @@ class ReadContent:
     """The content of a file, with every type, shape and range checked."""
 
     estimator: str
-    declaration: Declaration
     settings: dict[str, Any]
-    classes: ReadClasses
-    model: ReadModel
-    """With the schema of the table, and a list of the classes."""
+    """Of the classifier, with parts as they are described."""
+
+    classes: ReadArray
+    model: ReadRecord
+    """With the schema of the table, and the classes."""
 
     attributes: dict[str, Any]
-    """Fitted attributes by name, as plain values."""
+    """Fitted attributes by name; ``built`` makes arrays and objects of them."""
 
 
-def read_content(content: Any, catalogue: Catalogue | None = None) -> ReadContent:
-    """Return the checked content of a file; InvalidContentError says what is wrong.
-
-    Without a catalogue it is compared with the table of what classes declare.
-    """
-    catalogue = declared_table() if catalogue is None else catalogue
+def read_content(content: Any) -> ReadContent:
+    """Return the checked content of a file; InvalidContentError says what is wrong."""
     reader = ObjectReader(content, "content")
     reader.text("library")
-    estimator = reader.text("estimator", catalogue.estimators)
-    declaration = catalogue.declaration(estimator)
-    settings = read_settings(reader.inner("settings"), declaration, catalogue)
+    estimator = reader.text("estimator", list(declared_table()["estimators"]))
+    declared = declaration(estimator)
+    settings = read_settings(reader.inner("settings"), estimator)
     classes = read_classes(reader.inner("classes"))
-    schema = read_schema(reader.items("features"))
-    sizes = Sizes(schema, classes.values)
-    model = read_model(reader.inner("model"), sizes, declaration.models)
+    sizes = Sizes(read_schema(reader), classes)
+    model = read_model(reader.inner("model"), sizes, declared.models)
     fitted = reader.inner("fitted")
     fields = {
         name: ATTRIBUTES[name]
-        for name, is_optional in declaration.attributes.items()
+        for name, is_optional in declared.attributes.items()
         if not is_optional or fitted.has(name)
     }
-    attributes = read_fields(fitted, fields, Sizes.of(model))
+    n_models = len(getattr(model, "models", [model]))
+    sizes = replace(sizes, n=n_models, by_pair=model.kind == "pairs")
+    attributes = read_fields(fitted, fields, sizes)
     reader.finish()
-    return ReadContent(estimator, declaration, settings, classes, model, attributes)
+    return ReadContent(estimator, settings, classes, model, attributes)

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import base64
+import math
 import sys
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 from steelyard._common import np
-from steelyard._common.allowed import SEARCH_ENDS
+from steelyard._common.allowed import (
+    HASH_BYTES,
+    MAX_HASHES,
+    MAX_KEPT,
+    N_BARS,
+    SEARCH_ENDS,
+)
 from steelyard.io.dates import ORDERS
 from steelyard.notices.notice import Notice
 from steelyard.persistence import codec
 from steelyard.persistence.codec import (
+    LARGEST_LOG,
     LARGEST_NUMBER,
     LARGEST_SQUARE,
-    LARGEST_WEIGHT,
     Field,
+    ReadArray,
+    ReadRecord,
     Sizes,
 )
 from steelyard.persistence.reader import (
@@ -26,51 +36,16 @@ from steelyard.persistence.reader import (
     read_tagged,
     tagged_number,
 )
-from steelyard.persistence.records import (
-    COUNTS,
-    EDITS,
-    KEPT,
-    RANGES,
-    ROW_HASHES,
-    SCORE_RANGES,
-    UNCERTAINTY,
-)
+from steelyard.table.dates import PARTS
 from steelyard.table.schema import feature_labels
 
 Records = list[dict[str, Any]]
 
 
-def _by_pair(field: Field) -> Field:
-    """Return a field of one value for each pair of classes, where pairs are learned."""
-
-    def read(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
-        if not sizes.by_pair:
-            return field.read(reader, key, sizes)
-        return [field.read(*entry, sizes) for entry in reader.entries(key, sizes.n)]
-
-    return Field(field.describe, read)
+# ---------------------------------------------------------------- records of any keys
 
 
-def _by_value(n_of_density: int) -> Field:
-    """Return a field of weights of values, an array for each attribute."""
-
-    def read(reader: ObjectReader, key: str, sizes: Sizes) -> list[ReadNumbers]:
-        (n_classes,), features = sizes.shape("c"), sizes.schema.features
-        arrays = []
-        for (entry, j), feature in zip(
-            reader.entries(key, len(features)), features, strict=True
-        ):
-            shape = (n_classes, feature.n_values if feature.is_coded else n_of_density)
-            arrays.append(entry.floats(j, shape, -LARGEST_WEIGHT, LARGEST_WEIGHT))
-        return arrays
-
-    return _by_pair(Field(float_list, read))
-
-
-# ------------------------------------------------------------------------------ records
-
-
-def _records(records: Records) -> Records:
+def _tables(records: Records) -> Records:
     """Describe records as tables, a new one whenever their keys change."""
     return [
         {
@@ -91,20 +66,20 @@ def _cell(value: Any) -> Any:
     return tagged_number(value) if isinstance(value, float) else value
 
 
-def _read_records(reader: ObjectReader, key: str, sizes: Sizes) -> Records:
+def _read_tables(reader: ObjectReader, key: str, sizes: Sizes) -> Records:
     records: Records = []
-    for runs, i in reader.entries(key):
-        run = runs.inner(i)
-        columns, rows = run.items("columns"), run.items("rows")
-        run.finish()
+    for entries, i in reader.entries(key):
+        table = entries.inner(i)
+        columns, rows = table.items("columns"), table.items("rows")
+        table.finish()
         if not all(type(name) is str for name in columns):
-            raise run.complaint("columns", "must hold names")
+            raise table.complaint("columns", "must hold names")
         if len(set(columns)) != len(columns):
-            raise run.complaint("columns", "must hold different names")
+            raise table.complaint("columns", "must hold different names")
         for row in rows:
             if type(row) is not list or len(row) != len(columns):
-                raise run.complaint("rows", "must have as many cells as columns")
-            cells = [_read_cell(cell, run) for cell in row]
+                raise table.complaint("rows", "must have as many cells as columns")
+            cells = [_read_cell(cell, table) for cell in row]
             records.append(dict(zip(columns, cells, strict=True)))
     return records
 
@@ -121,10 +96,398 @@ def _read_cell(cell: Any, reader: ObjectReader, nested: bool = False) -> Any:
     return cell
 
 
-# ------------------------------------------------------------------------------- others
+_TABLES = Field(_tables, _read_tables)
 
 
-_ROW_WEIGHTS = codec.numbers("n", 0.0, LARGEST_WEIGHT, codec.MISSING)
+def _read_path(reader: ObjectReader, key: str, sizes: Sizes) -> ReadRecord:
+    def make(steps: Records) -> Any:
+        return codec.class_of("classifiers.base.selection.SelectionPath")(steps)
+
+    return ReadRecord(make, steps=_read_tables(reader, key, sizes))
+
+
+def _read_notices(reader: ObjectReader, key: str, sizes: Sizes) -> list[Notice]:
+    notices = _read_tables(reader, key, sizes)
+    for notice in notices:
+        texts = [notice.get(name) for name in ("kind", "text", "done", "advice")]
+        is_text = all(type(text) is str for text in texts)
+        rows = notice.get("rows")
+        if not is_text or type(rows) is not int or rows < 0 or len(notice) != 6:
+            raise reader.complaint(key, "must hold texts and numbers of rows")
+        if "column" not in notice or type(notice["column"]) not in (str, type(None)):
+            raise reader.complaint(key, "must name columns")
+    return [Notice(**notice) for notice in notices]
+
+
+# -------------------------------------------------------------- counts and uncertainty
+
+
+def _make_counts(counts: Any, schema: Any, values: dict[str, Any]) -> Any:
+    by_class, by_code = values.pop("by_class"), values.pop("by_code")
+    moments = codec.class_of("proba.counts.Moments")(**values)
+    return counts(schema, by_class, by_code, moments)
+
+
+def _check_counts(counts: Any) -> str | None:
+    pairs = zip(counts.squares.flat, counts.weight.flat, strict=True)
+    if any(squares > LARGEST_SQUARE * weight for squares, weight in pairs):
+        return "must have variances that are not too large"
+    return None
+
+
+_COUNTS = codec.record(
+    "proba.counts.Counts",
+    by_class=codec.numbers("k", 0.0),
+    by_code=codec.numbers("vk", 0.0),
+    weight=codec.numbers("gk", 0.0),
+    mean=codec.numbers("gk"),
+    squares=codec.numbers("gk", 0.0, LARGEST_SQUARE),
+    make=_make_counts,
+    parts=lambda counts: {**vars(counts), **vars(counts.moments)},
+    check=_check_counts,
+)
+
+_UNCERTAINTY = codec.record(
+    "model.uncertainty.Uncertainty",
+    base=codec.weights("o", 0.0),
+    variances=codec.weights("vo", 0.0),
+    means=codec.weights("do", 0.0),
+)
+
+
+# ------------------------------------------------------------------------------- edits
+
+
+def _read_places(reader: ObjectReader, key: str, sizes: Sizes) -> list[int]:
+    places, n = reader.items(key), math.prod(sizes.shape("vk"))
+    if not all(type(place) is int and 0 <= place < n for place in places):
+        raise reader.complaint(key, "must hold places of the table")
+    return places
+
+
+def _check_edit(edit: Any) -> str | None:
+    is_whole = len(edit.places) == len(edit.table)
+    return None if is_whole else "must have a number for each place"
+
+
+_LOGS = codec.list_of(codec.numbers("", -LARGEST_LOG, LARGEST_LOG))
+_EDIT = codec.record(
+    "model.edits.Edit",
+    attribute=codec.text(),
+    text=codec.text(),
+    asked=codec.text(),
+    reason=codec.text(),
+    when=codec.text(),
+    values=codec.list_of(codec.text()),
+    before=_LOGS,
+    after=_LOGS,
+    places=Field(list, _read_places),
+    table=_LOGS,
+    log_prior=codec.logs(),
+    centre=codec.numbers("dk", -LARGEST_LOG, LARGEST_LOG).or_null(),
+    factors=codec.weights("gk").or_null(),
+    check=_check_edit,
+)
+
+
+# ----------------------------------------------------------------------- training rows
+
+
+def _read_reading(reader: ObjectReader, key: str, sizes: Sizes) -> dict[str, Any]:
+    inner, optional = reader.inner(key), ["sheet", "missing_by_column"]
+    if not reader.get(key):
+        return {}
+    # A spreadsheet has no marks.
+    optional += ["separator"]
+    absent = {name for name in optional if not inner.has(name)}
+    if "separator" in absent:
+        absent |= {"decimal", "thousands"}
+    fields = {name: field for name, field in _READING.items() if name not in absent}
+    reading = codec.read_fields(inner, fields, sizes)
+    if "separator" in reading and (
+        len(reading["separator"]) != 1 or len(reading["thousands"]) > len("none")
+    ):
+        raise inner.complaint("separator", "must be a character, and so thousands")
+    return reading
+
+
+_MARKS = (".", ",")
+_READING = {
+    "missing_values": codec.list_of(codec.text()),
+    "separator": codec.text(),
+    "decimal": codec.text(_MARKS),
+    "thousands": codec.text(),
+    "decimals": codec.by_name(codec.text(_MARKS)),
+    "dates": codec.by_name(codec.text(tuple(ORDERS))),
+    "units": codec.by_name(codec.text()),
+    "sheet": codec.text(),
+    "missing_by_column": codec.by_name(codec.list_of(codec.text())),
+}
+
+
+def _check_points(*spans: tuple[float, Any, float]) -> str | None:
+    points = [[low, *quartiles, high] for low, quartiles, high in spans]
+    increase = points == list(map(sorted, points))
+    return None if increase else "must have ends and quartiles that increase"
+
+
+_RANGE = codec.record(
+    "table.summary.whole_column.NumberRange",
+    low=codec.numbers(),
+    high=codec.numbers(),
+    quartiles=codec.some_numbers(3),
+    histogram=codec.some_numbers(N_BARS, 0.0, 1.0),
+    weight=codec.numbers("", 0.0),
+    check=lambda span: _check_points((span.low, span.quartiles, span.high)),
+)
+_RANGES = codec.list_of(_RANGE.or_null(), "t")
+
+
+def _read_ranges(reader: ObjectReader, key: str, sizes: Sizes) -> list[Any]:
+    ranges: list[Any] = _RANGES.read(reader, key, sizes)
+    features = sizes.schema.without_interactions.features
+    for j, (span, feature) in enumerate(zip(ranges, features, strict=True)):
+        if span is not None and feature.kind == "categorical":
+            what = "must be null for a column of categories"
+            raise reader.complaint(f"{key}.{j}", what)
+    return ranges
+
+
+# By columns, of which those of many classes are packed.
+_SCORE_RANGES = codec.record(
+    "table.summary.whole_column.NumberRange",
+    low=codec.numbers("o"),
+    high=codec.numbers("o"),
+    quartiles=codec.numbers("oq"),
+    histogram=codec.numbers("ob", 0.0, 1.0),
+    weight=codec.numbers("o", 0.0),
+    make=lambda number_range, schema, columns: [
+        number_range(low, high, tuple(quartiles), tuple(histogram), weight)
+        for low, high, quartiles, histogram, weight in zip(
+            *(column.tolist() for column in columns.values()), strict=True
+        )
+    ],
+    parts=lambda ranges: {
+        name: np.array([getattr(span, name) for span in ranges])
+        for name in ("low", "high", "quartiles", "histogram", "weight")
+    },
+    check=lambda spans: _check_points(
+        *zip(spans.low.flat, spans.quartiles.tolist(), spans.high.flat, strict=True)
+    ),
+)
+
+
+def _hash_text(hashes: Any) -> str:
+    """Write hashes as their bytes, six each, in base64."""
+    whole = b"".join(number.to_bytes(HASH_BYTES, "big") for number in hashes.tolist())
+    return base64.b64encode(whole).decode("ascii")
+
+
+def _read_hashes(reader: ObjectReader, key: str, sizes: Sizes) -> ReadArray:
+    try:
+        whole = base64.b64decode(reader.text(key), validate=True)
+    except ValueError:
+        raise reader.complaint(key, "must be base64") from None
+    starts = range(0, len(whole), HASH_BYTES)
+    hashes = [int.from_bytes(whole[k : k + HASH_BYTES], "big") for k in starts]
+    is_set = hashes == sorted({*hashes})
+    if len(whole) % HASH_BYTES or not 0 < len(hashes) <= MAX_HASHES or not is_set:
+        raise reader.complaint(key, "must hold different hashes, in order")
+    return ReadArray(hashes, "uint64")
+
+
+def _check_hashes(hashes: Any) -> str | None:
+    is_more = hashes.n_hashed > hashes.n_rows
+    return "must not hash more rows than there are" if is_more else None
+
+
+_ROW_HASHES = codec.record(
+    "notices.check.RowHashes",
+    n_rows=codec.whole(1),
+    n_hashed=codec.whole(1),
+    repeated=codec.numbers("", 0.0, 1.0),
+    hashes=Field(_hash_text, _read_hashes),
+    check=_check_hashes,
+)
+
+_SUMMARY = codec.record(
+    "notices.record.RowSummary",
+    notices=Field(lambda notices: _tables(list(map(vars, notices))), _read_notices),
+    row_hashes=_ROW_HASHES.or_null(),
+    score_ranges=_SCORE_RANGES.or_null(),
+    make=lambda summary, schema, values: codec.class_of(
+        "notices.record.LazySummary"
+    ).of(summary(**values)),
+    parts=lambda summary: vars(summary.value),
+)
+
+_TRAINING = codec.record(
+    "notices.record.TrainingRecord",
+    reading=Field(
+        lambda reading: codec.describe_fields(
+            {name: _READING[name] for name in reading}, reading
+        ),
+        _read_reading,
+    ),
+    labels=codec.by_name(codec.text()),
+    ranges=Field(_RANGES.describe, _read_ranges),
+    cut_points_are_exact=codec.flag().or_null(),
+    quality=_TABLES,
+    summary=_SUMMARY,
+)
+
+
+# --------------------------------------------------------------------------- kept rows
+
+_LARGEST_FLOAT = sys.float_info.max
+# Microseconds since 1970 of all dates that there are in 64 bits.
+_MAX_MICROS = 1 << 63
+
+_FLAGS = ("is_category", "is_ordered", "is_integer")
+_CELL_TYPES = {
+    "text": (str,),
+    "booleans": (bool,),
+    # Numbers and booleans may have met in one column, over several chunks of rows.
+    "numbers": (bool, int, float),
+    "nothing": (),
+}
+_COLUMN_CLASSES = {
+    "dates": "table.columns.DayColumn",
+    "numbers": "table.columns.ArrayColumn",
+    "values": "table.columns.FactorColumn",
+}
+_NUMBER_CELLS = codec.numbers("n", -_LARGEST_FLOAT, _LARGEST_FLOAT, codec.MISSING)
+
+
+def _describe_column(column: Any) -> dict[str, Any]:
+    homes = {codec.class_of(home): kind for kind, home in _COLUMN_CLASSES.items()}
+    described = {"name": column.name, "kind": homes[type(column)]}
+    if described["kind"] == "numbers":
+        return {**described, "cells": _NUMBER_CELLS.describe(column.numbers())}
+    if described["kind"] == "dates":
+        micros = column.dates.astype("datetime64[us]")
+        cells = micros.astype(np.int64).astype(object)
+        cells[np.isnat(micros)] = None
+        return {**described, "cells": cells.tolist()}
+    factor = column.factor()
+    return {
+        **described,
+        "storage": column.storage,
+        "values": factor.values,
+        **{flag: getattr(column, flag) for flag in _FLAGS},
+        # 0 is a missing cell.
+        "cells": (factor.indices + 1).tolist(),
+    }
+
+
+def _read_column(reader: ObjectReader, position: int, sizes: Sizes) -> ReadRecord:
+    name, kind = reader.get("name"), reader.text("kind", tuple(_COLUMN_CLASSES))
+    if name is not None and not isinstance(name, str):
+        raise reader.complaint("name", "must be text or null")
+    read = {"dates": _read_dates, "numbers": _NUMBER_CELLS.read, "values": _read_values}
+    cells = read[kind](reader, "cells", sizes)
+    reader.finish()
+
+    def make(name: str | None, kind: str, cells: Any) -> Any:
+        column = codec.class_of(_COLUMN_CLASSES[kind])
+        if kind == "values":
+            factor, storage, flags = cells
+            return column(position, name, factor, storage, **flags)
+        return column(position, name, cells)
+
+    return ReadRecord(make, name=name, kind=kind, cells=cells)
+
+
+def _read_dates(reader: ObjectReader, key: str, sizes: Sizes) -> ReadArray:
+    cells = reader.items(key)
+    observed = [cell for cell in cells if cell is not None]
+    is_whole = len(cells) == sizes.n and {*map(type, observed)} <= {int}
+    if not is_whole or not all(abs(cell) < _MAX_MICROS for cell in observed):
+        raise reader.complaint(key, f"must hold {sizes.n} dates, or null")
+    # The smallest number is no date.
+    micros = [-_MAX_MICROS if cell is None else cell for cell in cells]
+    return ReadArray(micros, "datetime64[us]")
+
+
+def _read_values(reader: ObjectReader, key: str, sizes: Sizes) -> ReadRecord:
+    storage = reader.text("storage", tuple(_CELL_TYPES))
+    values = reader.values("values", _CELL_TYPES[storage], has_order=True)
+    flags = {flag: reader.flag(flag) for flag in _FLAGS}
+    if flags["is_integer"] and float in map(type, values):
+        raise reader.complaint("is_integer", "must belong to whole numbers")
+    cells = reader.wholes(key, sizes.n, len(values) + 1)
+
+    def make(cells: Any) -> Any:
+        factor = codec.class_of("table.factors.Factor")
+        return factor(cells - np.int32(1), values), storage, flags
+
+    return ReadRecord(make, cells=ReadArray(cells, "int32"))
+
+
+def _read_columns(
+    reader: ObjectReader, key: str, sizes: Sizes
+) -> tuple[ReadRecord, ...]:
+    """Return the columns of a table that the schema is of."""
+    columns = tuple(
+        _read_column(entries.inner(j), int(j), sizes)
+        for entries, j in reader.entries(key)
+    )
+    names = [column.name for column in columns]
+    if sizes.schema.names is None:
+        is_table = names == [None] * sizes.schema.n_columns
+    else:
+        dates = [column.name for column in columns if column.kind == "dates"]
+        parts = {f"{name}.{part}" for name in dates for part in PARTS}
+        expected = {*sizes.schema.names}
+        is_table = None not in names and len({*names}) == len(names)
+        is_table = is_table and {*names} <= expected <= {*names} | parts
+    if not is_table:
+        raise reader.complaint(key, "must be the columns of the table")
+    return columns
+
+
+_RESERVOIR = codec.record(
+    "fitting.default.continuation.Reservoir",
+    columns=Field(lambda columns: list(map(_describe_column, columns)), _read_columns),
+    labels=codec.positions("n", "k", "uint32"),
+    weights=codec.weights("n", 0.0),
+    priorities=codec.numbers("n", 0.0),
+    threshold=codec.numbers("", 0.0),
+    n_drawn_from=codec.whole(1),
+    new_weight=codec.weights("", 0.0),
+)
+
+
+def _read_reservoir(reader: ObjectReader, key: str, sizes: Sizes) -> ReadRecord:
+    inner = reader.inner(key)
+    n_rows = len(inner.items("labels"))
+    if not 0 < n_rows <= MAX_KEPT:
+        raise inner.complaint("labels", f"must have 1 to {MAX_KEPT} entries")
+    reservoir: ReadRecord = _RESERVOIR.read(reader, key, replace(sizes, n=n_rows))
+    return reservoir
+
+
+# -------------------------------------------------------------------------- attributes
+
+
+def _by_value(n_of_density: int) -> Field:
+    """Return a field of weights of values, an array for each attribute."""
+
+    def read(reader: ObjectReader, key: str, sizes: Sizes) -> list[ReadNumbers]:
+        (n_classes,), features = sizes.shape("c"), sizes.schema.features
+        arrays = []
+        for (entry, j), feature in zip(
+            reader.entries(key, len(features)), features, strict=True
+        ):
+            shape = (n_classes, feature.n_values if feature.is_coded else n_of_density)
+            limit = codec.LARGEST_WEIGHT
+            arrays.append(entry.floats(j, shape, -limit, limit))
+        return arrays
+
+    return Field(float_list, read).by_pair()
+
+
+_ROW_WEIGHTS = codec.numbers("n", 0.0, codec.LARGEST_WEIGHT, codec.MISSING)
 
 
 def _read_row_weights(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
@@ -137,8 +500,8 @@ def _read_row_weights(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
 
 def _read_subset(reader: ObjectReader, key: str, sizes: Sizes) -> list[Any]:
     chosen = reader.items(key)
-    known = set(feature_labels(sizes.schema, range(len(sizes.schema))))
-    if not all(type(item) in (int, str) and item in known for item in chosen):
+    attributes = set(feature_labels(sizes.schema, range(len(sizes.schema))))
+    if not all(type(item) in (int, str) and item in attributes for item in chosen):
         raise reader.complaint(key, "must hold attributes of the table")
     if len(set(chosen)) != len(chosen):
         raise reader.complaint(key, "must hold different attributes")
@@ -149,116 +512,24 @@ def _read_strength(reader: ObjectReader, key: str, sizes: Sizes) -> tuple[float,
     return tuple(reader.floats(key, (3,), sys.float_info.min, LARGEST_NUMBER).flat)
 
 
-def _read_term_names(reader: ObjectReader, key: str, sizes: Sizes) -> list[str]:
+def _read_term_names(reader: ObjectReader, key: str, sizes: Sizes) -> ReadArray:
     labels = sizes.schema.labels()
     if reader.items(key) != labels:
         raise reader.complaint(key, "must name the attributes of the table")
-    return labels
+    return ReadArray(labels, "object")
 
 
-def _read_parents(reader: ObjectReader, key: str, sizes: Sizes) -> list[int]:
+def _read_parents(reader: ObjectReader, key: str, sizes: Sizes) -> ReadArray:
     parents = sizes.schema.parents()
     if reader.items(key) != parents:
-        raise reader.complaint(
-            key, "must be the parents in the interactions of the table"
-        )
-    return parents
+        what = "must be the parents in the interactions of the table"
+        raise reader.complaint(key, what)
+    return ReadArray(parents, "int64")
 
-
-def _read_notices(reader: ObjectReader, key: str, sizes: Sizes) -> Records:
-    notices = _read_records(reader, key, sizes)
-    for notice in notices:
-        rows = notice.pop("rows", None)
-        texts = [notice.get(name) for name in ("kind", "text", "done", "advice")]
-        is_text = all(type(text) is str for text in texts)
-        if not is_text or type(rows) is not int or rows < 0 or len(notice) != 5:
-            raise reader.complaint(key, "must hold texts and numbers of rows")
-        if "column" not in notice or type(notice["column"]) not in (str, type(None)):
-            raise reader.complaint(key, "must name columns")
-        notice["rows"] = rows
-    return notices
-
-
-def _read_reading(reader: ObjectReader, key: str, sizes: Sizes) -> dict[str, Any]:
-    inner = reader.inner(key)
-    if not reader.get(key):
-        return {}
-    reading: dict[str, Any] = {"missing_values": inner.items("missing_values")}
-    # A spreadsheet has no marks.
-    if inner.has("separator"):
-        reading["separator"] = inner.text("separator")
-        reading["decimal"] = inner.text("decimal", (".", ","))
-        reading["thousands"] = inner.text("thousands")
-        if len(reading["separator"]) != 1 or len(reading["thousands"]) > len("none"):
-            raise inner.complaint("separator", "must be a character, and so thousands")
-    if not all(isinstance(word, str) for word in reading["missing_values"]):
-        raise inner.complaint("missing_values", "must hold words")
-    reading["decimals"] = _read_texts(inner, "decimals", (".", ","))
-    reading["dates"] = _read_texts(inner, "dates", tuple(ORDERS))
-    reading["units"] = _read_texts(inner, "units")
-    if inner.has("sheet"):
-        reading["sheet"] = inner.text("sheet")
-    if inner.has("missing_by_column"):
-        words = inner.inner("missing_by_column")
-        names = inner.get("missing_by_column")
-        reading["missing_by_column"] = {name: words.items(name) for name in names}
-        if not all(isinstance(w, str) for of in names.values() for w in of):
-            raise inner.complaint("missing_by_column", "must hold words")
-    inner.finish()
-    return reading
-
-
-def _read_texts(
-    reader: ObjectReader, key: str, allowed: tuple[str, ...] | None = None
-) -> dict[str, str]:
-    """Return a text for each of some names."""
-    inner = reader.inner(key)
-    return {name: inner.text(name, allowed) for name in reader.get(key)}
-
-
-_RECORDS = Field(_records, _read_records)
-
-_SUMMARY: dict[str, Field] = {
-    "notices": Field(
-        lambda notices: _records([vars(notice) for notice in notices]),
-        _read_notices,
-        lambda notices, sizes: [Notice(**notice) for notice in notices],
-    ),
-    "row_hashes": ROW_HASHES.or_null(),
-    "score_ranges": SCORE_RANGES.or_null(),
-}
-_RECORD: dict[str, Field] = {
-    "reading": Field(
-        lambda reading: {
-            **reading,
-            **({"missing_values": [*reading["missing_values"]]} if reading else {}),
-        },
-        _read_reading,
-    ),
-    "labels": Field(dict, lambda reader, key, sizes: _read_texts(reader, key)),
-    "ranges": RANGES,
-    "cut_points_are_exact": Field(
-        bool, lambda reader, key, sizes: reader.flag(key)
-    ).or_null(),
-    "quality": _RECORDS,
-    "summary": codec.record(_SUMMARY, codec.object_of("notices.record.RowSummary")),
-}
-
-
-def _training_record(sizes: Sizes, summary: Any, **values: Any) -> Any:
-    lazy = codec.class_of("notices.record.LazySummary").of(summary)
-    return codec.class_of("notices.record.TrainingRecord")(**values, summary=lazy)
-
-
-_TRAINING = codec.record(
-    _RECORD,
-    _training_record,
-    lambda record: {**vars(record), "summary": record.summary.value},
-)
 
 # All fitted attributes that any classifier has, beside model and encoder.
 ATTRIBUTES: dict[str, Field] = {
-    "counts_": COUNTS,
+    "counts_": _COUNTS,
     "training_": _TRAINING,
     "class_count_": codec.numbers("k", 0.0),
     "class_log_prior_": codec.logs(),
@@ -272,36 +543,25 @@ ATTRIBUTES: dict[str, Field] = {
     "scale_": codec.numbers("", 0.01, 100.0),
     "shape_losses_": Field(list, _read_strength),
     "step_factor_": codec.numbers("", 0.01, 1e6),
-    "strength_path_": _RECORDS,
-    "interactions_": _RECORDS,
-    "term_names_": Field(
-        list, _read_term_names, lambda names, sizes: np.asarray(names, dtype=object)
-    ),
+    "strength_path_": _TABLES,
+    "interactions_": _TABLES,
+    "term_names_": Field(list, _read_term_names),
     "prior_weight_": codec.weights("p"),
     "alpha_": codec.numbers("p", 0.0, 1.0),
-    "objective_": codec.numbers(""),
+    "objective_": codec.numbers(),
     "n_iter_": codec.whole(1),
-    "diagnostics_": _RECORDS,
+    "diagnostics_": _TABLES,
     "instance_weights_": Field(_ROW_WEIGHTS.describe, _read_row_weights),
     "n_rounds_": codec.whole(0),
-    "votes_": codec.numbers("n", 0.0, LARGEST_WEIGHT),
-    "selected_features_": _by_pair(Field(list, _read_subset)),
-    "selection_path_": replace(
-        _RECORDS,
-        build=lambda records, sizes: codec.class_of(
-            "classifiers.base.selection.SelectionPath"
-        )(records),
-    ),
-    "search_end_": codec.word(SEARCH_ENDS),
-    "edits_": EDITS,
-    "kept_rows_": KEPT,
-    "uncertainty_": UNCERTAINTY,
+    "votes_": codec.weights("n", 0.0),
+    "selected_features_": Field(list, _read_subset).by_pair(),
+    "selection_path_": Field(_tables, _read_path),
+    "search_end_": codec.text(SEARCH_ENDS),
+    "edits_": codec.list_of(_EDIT),
+    "kept_rows_": Field(_RESERVOIR.describe, _read_reservoir),
+    "uncertainty_": _UNCERTAINTY,
     "target_name_": codec.text(),
-    "parents_": Field(
-        lambda parents: parents.tolist(),
-        _read_parents,
-        lambda parents, sizes: np.array(parents, dtype=np.int64),
-    ),
-    "parent_weights_": codec.numbers("d", 0.0, LARGEST_WEIGHT),
+    "parents_": Field(lambda parents: parents.tolist(), _read_parents),
+    "parent_weights_": codec.weights("d", 0.0),
     "error_": codec.numbers("", 0.0, 1.0),
 }

@@ -5,13 +5,14 @@ from __future__ import annotations
 import operator
 import struct
 import sys
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, get_args
 
 from steelyard._common import np
 from steelyard._common.allowed import MIN_STEP
-from steelyard.persistence.codec import LARGEST_NUMBER
-from steelyard.persistence.reader import InvalidContentError, ObjectReader
+from steelyard.persistence.codec import LARGEST_NUMBER, ReadArray
+from steelyard.persistence.reader import ObjectReader
 from steelyard.table.schema import FeatureSchema, Kind, Side, TableSchema
 
 if TYPE_CHECKING:
@@ -44,18 +45,6 @@ _FORMATS = {
 _MAX_CHARACTERS = 1 << 24
 
 
-@dataclass(frozen=True)
-class ReadClasses:
-    """The classes of a file: values, and the type of their array."""
-
-    dtype: str
-    values: list[Any]
-
-    def to_array(self) -> NDArray[Any]:
-        """Return the array of classes."""
-        return np.array(self.values, dtype=self.dtype)
-
-
 def describe_classes(classes: NDArray[Any]) -> dict[str, Any]:
     """Describe an array of classes: values, and what they are made of."""
     name = "str" if classes.dtype.kind == "U" else classes.dtype.name
@@ -64,7 +53,7 @@ def describe_classes(classes: NDArray[Any]) -> dict[str, Any]:
     return {"dtype": name, "values": classes.tolist()}
 
 
-def read_classes(reader: ObjectReader) -> ReadClasses:
+def read_classes(reader: ObjectReader) -> ReadArray:
     """Return at least two classes."""
     name = reader.text("dtype", list(_CLASS_KINDS))
     kinds = _CLASS_KINDS[name]
@@ -75,12 +64,13 @@ def read_classes(reader: ObjectReader) -> ReadClasses:
     reader.finish()
     if len(values) < 2:
         raise reader.complaint("values", "must hold at least two classes")
-    if name == "str" and len(values) * max(map(len, values)) > _MAX_CHARACTERS:
+    width = max(map(len, values)) if name == "str" else 0
+    if len(values) * width > _MAX_CHARACTERS:
         raise reader.complaint("values", "is too long for text of one width")
     # A type too narrow would turn two classes into one.
     if not all(_holds(name, value) for value in values):
         raise reader.complaint("dtype", "does not fit the classes")
-    return ReadClasses(name, values)
+    return ReadArray(values, f"U{width}" if width else name)
 
 
 def _holds(name: str, value: Any) -> bool:
@@ -108,39 +98,34 @@ def describe_schema(schema: TableSchema) -> list[dict[str, Any]]:
     return features
 
 
-def read_schema(items: list[Any]) -> TableSchema:
+def read_schema(reader: ObjectReader) -> TableSchema:
     """Return the attributes of a table, at least one."""
-    if not items:
-        raise InvalidContentError("content.features must not be empty")
-    features = [
-        _read_feature(ObjectReader(item, f"content.features[{j}]"))
-        for j, item in enumerate(items)
-    ]
-    schema = TableSchema(tuple(features))
-    _check_interactions(schema)
-    names = [feature.name for feature in features if not feature.sides]
+    entries = reader.entries("features")
+    if not entries:
+        raise reader.complaint("features", "must not be empty")
+    schema = TableSchema(tuple(_read_feature(entry.inner(j)) for entry, j in entries))
+    _check_interactions(reader, schema)
+    names = [feature.name for feature in schema.without_interactions.features]
     named = {name for name in names if name is not None}
     if named and len(named) != len(names):
-        raise InvalidContentError(
-            "content.features must all have different names, or none"
-        )
+        raise reader.complaint("features", "must all have different names, or none")
     return schema
 
 
-def _check_interactions(schema: TableSchema) -> None:
+def _check_interactions(reader: ObjectReader, schema: TableSchema) -> None:
     """Refuse interactions before other attributes, and sides that these do not have."""
-    n_columns = schema.n_columns
-    if not n_columns or any(feature.sides for feature in schema.features[:n_columns]):
-        raise InvalidContentError("content.features must have its interactions last")
-    for j, feature in enumerate(schema.features[n_columns:], start=n_columns):
-        for side in feature.sides:
-            if side.feature >= n_columns or not schema.features[side.feature].is_coded:
+    columns = schema.features[: schema.n_columns]
+    if not columns or any(feature.sides for feature in columns):
+        raise reader.complaint("features", "must have its interactions last")
+    for j, interaction in enumerate(schema.features[len(columns) :], len(columns)):
+        for side in interaction.sides:
+            if side.feature >= len(columns) or not columns[side.feature].is_coded:
                 what = "must be of attributes with codes"
-            elif len(side.groups) != schema.features[side.feature].n_codes:
+            elif len(side.groups) != columns[side.feature].n_codes:
                 what = "must have a group for each code of its attribute"
             else:
                 continue
-            raise InvalidContentError(f"content.features[{j}].sides {what}")
+            raise reader.complaint(f"features.{j}.sides", what)
 
 
 def _read_sides(reader: ObjectReader) -> tuple[Side, ...]:
@@ -159,17 +144,15 @@ def _read_sides(reader: ObjectReader) -> tuple[Side, ...]:
 
 def _read_cuts(reader: ObjectReader, n_edges: int) -> tuple[tuple[int, ...], ...]:
     """Return the cut points of each of several discretizers among the edges."""
-    cuts = []
-    for k, own in enumerate(reader.items("cuts")):
-        is_whole = isinstance(own, list) and all(type(i) is int for i in own)
-        if not is_whole or sorted({*own}) != own or not {*own} <= {*range(n_edges)}:
-            raise reader.complaint(f"cuts[{k}]", "must be positions among the edges")
-        cuts.append(tuple(own))
-    if cuts and (
-        len(cuts) == 1 or {k for own in cuts for k in own} != {*range(n_edges)}
-    ):
+    cuts = tuple(
+        tuple(entry.wholes(k, len(entry.items(k)), n_edges))
+        for entry, k in reader.entries("cuts")
+    )
+    if not all(cut == tuple(sorted({*cut})) for cut in cuts):
+        raise reader.complaint("cuts", "must be increasing positions among the edges")
+    if cuts and (len(cuts) == 1 or {*chain(*cuts)} != {*range(n_edges)}):
         raise reader.complaint("cuts", "must be of several encodings, with all edges")
-    return tuple(cuts)
+    return cuts
 
 
 def _read_number(reader: ObjectReader, key: str) -> float:
