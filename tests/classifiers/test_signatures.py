@@ -1,5 +1,6 @@
 """Type checkers see every setting of every public class, and its type."""
 
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -54,3 +55,15 @@ def test_mypy_accepts_every_documented_setting_of_every_public_class(tmp_path):
 def test_mypy_refuses_a_setting_of_a_wrong_type(tmp_path):
     code = "import steelyard as sy\nsy.RegularizedNB(max_iter='many')\n"
     assert 'expected "int"' in check(code, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name", ["drift", "edited", "explain_local", "export", "save", "scorecard", "page"]
+)
+def test_methods_of_other_folders_have_their_signature_and_docstring(name):
+    method = getattr(sy.NaiveBayes, name)
+    clf, *_ = inspect.signature(method).parameters
+    assert clf in ("clf", "estimator")
+    assert "Parameters\n----------" in inspect.getdoc(method)
+    bound = getattr(sy.NaiveBayes(), name)
+    assert bound.__self__.__class__ is sy.NaiveBayes and bound.__doc__ == method.__doc__

@@ -1,132 +1,62 @@
-"""Functions of other folders as methods of a fitted classifier.
+"""Methods of a fitted classifier that are functions of other folders.
 
 Files, explanations and exports know the classifiers, not the other way round: they are
-loaded by the methods that need them. ``FittedNB`` has these functions as its methods.
+loaded when their method is asked for. ``FittedNB`` has these as its methods.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from types import MethodType
+from typing import TYPE_CHECKING, Any
 
-from steelyard.exceptions import check_fitted
+__all__ = [
+    "column_importance",
+    "drift",
+    "edited",
+    "explain_global",
+    "explain_local",
+    "export",
+    "page",
+    "save",
+    "scorecard",
+    "scorer",
+    "to_html",
+    "unedited",
+]
 
 if TYPE_CHECKING:
-    from steelyard.control.card import Scorecard
-    from steelyard.explain import GlobalExplanation, LocalExplanation, Page
-    from steelyard.export import Scorer
-    from steelyard.monitoring import Drift
-
-
-def drift(
-    clf: Any,
-    X: Any,
-    y: Any = None,
-    by: Any = None,
-    *,
-    psi: float = 0.25,
-    share: float = 0.05,
-) -> Drift:
-    """Compare new rows with what the model holds of its training rows.
-
-    Population stability indices of scores and columns, and shares of missing,
-    unseen and out-of-range cells; with labels AUC, log-loss and calibration. A
-    threshold is passed where a difference is larger than it and than chance: where
-    nothing has changed, one comparison in twenty is significant.
-
-    Parameters
-    ----------
-    X : table of shape (n, d), or source of rows
-        The rows. Nothing of the training table is needed.
-    y : array-like of shape (n,), default=None
-        Their labels, as far as they are known; of a source a column's name.
-    by : str or array-like of shape (n,), default=None
-        Periods: cells or the name of a column, of which dates are cut to months.
-    psi : float, default=0.25
-        Threshold of the index.
-    share : float, default=0.05
-        Threshold of shares, in which a rise is meant, and of calibration.
-
-    Returns
-    -------
-    Drift
-        With ``alarms``, ``to_frame()`` and ``to_html(path)``.
-
-    Examples
-    --------
-    >>> import steelyard as sy
-    >>> clf = sy.NaiveBayes().fit([["a"], ["b"]] * 50, ["no", "yes"] * 50)
-    >>> clf.drift([["a"], ["b"]] * 20).alarms, clf.drift([["a"]] * 40).is_alarm
-    ([], True)
-    """
-    from steelyard.monitoring import drift_of
-
-    check_fitted(clf)
-    return drift_of(clf, X, y, by, psi=psi, share=share)
-
-
-def save(clf: Any, path: str | PathLike[str]) -> None:
-    """Write the fitted model to one JSON file, whole or not at all.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Where to write. An existing file is replaced in one step, so that an
-        interruption leaves either the old file or the new one.
-    """
+    from steelyard.control.edits import edited, unedited
+    from steelyard.control.scorecard import scorecard_of as scorecard
+    from steelyard.explain import Page, column_importance, explain_global, explain_local
+    from steelyard.export import scorer_of as scorer
+    from steelyard.export.formats import write as export
+    from steelyard.monitoring import drift_of as drift
     from steelyard.persistence.files import save
+else:
 
-    save(clf, path)
+    class FunctionOf:
+        """A function of a folder as a method, with its signature and docstring."""
 
+        def __init__(self, folder: str, name: str) -> None:
+            self._folder, self._name = folder, name
 
-def explain_global(clf: Any, X: Any = None) -> GlobalExplanation:
-    """Show what the model has learned, attribute by attribute.
+        def __get__(self, clf: Any, kind: type) -> Callable[..., Any]:
+            function = getattr(import_module(f"steelyard.{self._folder}"), self._name)
+            return function if clf is None else MethodType(function, clf)
 
-    Parameters
-    ----------
-    X : table of shape (n, d), default=None
-        Rows over which importance is taken; the training counts without them.
-
-    Returns
-    -------
-    GlobalExplanation
-        Value tables, importance and weights; the parts of a model that is not one
-        sum.
-    """
-    from steelyard.explain import explain_global
-
-    return explain_global(clf, X)
-
-
-def column_importance(clf: Any) -> Any:
-    """Return the importance of each column: see ``feature_importances_``."""
-    from steelyard.explain import column_importance
-
-    return column_importance(clf)
-
-
-def explain_local(
-    clf: Any, X: Any, *, interactions: Literal["shown", "split"] = "shown"
-) -> LocalExplanation:
-    """Decompose the predictions for some rows.
-
-    Parameters
-    ----------
-    X : table of shape (n, d)
-        The rows.
-    interactions : {"shown", "split"}, default="shown"
-        Whether interactions have separate contributions, or give half to
-        each of the two.
-
-    Returns
-    -------
-    LocalExplanation
-        What each cell adds to the score of each class; the parts of a model that is
-        not one sum.
-    """
-    from steelyard.explain import explain_local
-
-    return explain_local(clf, X, interactions=interactions)
+    drift = FunctionOf("monitoring", "drift_of")
+    save = FunctionOf("persistence.files", "save")
+    explain_global = FunctionOf("explain", "explain_global")
+    explain_local = FunctionOf("explain", "explain_local")
+    column_importance = FunctionOf("explain", "column_importance")
+    export = FunctionOf("export.formats", "write")
+    scorer = FunctionOf("export", "scorer_of")
+    scorecard = FunctionOf("control.scorecard", "scorecard_of")
+    edited = FunctionOf("control.edits", "edited")
+    unedited = FunctionOf("control.edits", "unedited")
 
 
 def to_html(
@@ -203,92 +133,3 @@ def page(
     if path is not None:
         made.save(path)
     return made
-
-
-def export(
-    clf: Any, path: str | PathLike[str], format: str | None = None, **options: Any
-) -> None:
-    """Write the model for another program: see ``steelyard.export``.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Where to write. An existing file is replaced in one step.
-    format : str, default=None
-        One of ``steelyard.export.FORMATS``, such as "sql"; by default what the name
-        of the file ends with.
-    **options
-        Options of the format, such as ``dialect``, ``table`` and ``keep`` of SQL:
-        see the functions of ``steelyard.export``.
-    """
-    from steelyard.export.formats import write
-
-    write(clf, path, format, **options)
-
-
-def scorer(clf: Any) -> Scorer:
-    """Return a function of one row, for services: no frames, no arrays.
-
-    Returns
-    -------
-    Scorer
-        ``score(row)`` gives the probabilities of the classes, for a mapping from
-        column names to cells; ``score.predict(row)`` and ``score.reasons(row)`` go
-        with it. It can be pickled and shared by threads.
-    """
-    from steelyard.export import scorer_of
-
-    return scorer_of(clf)
-
-
-def scorecard(clf: Any, X: Any = None, y: Any = None, **options: Any) -> Scorecard:
-    """Return the model as a card of whole points that people can add up.
-
-    Parameters
-    ----------
-    X, y : table and labels, default=None
-        Rows to make the card on, best those of training; labels are for its loss.
-    **options
-        Those of ``steelyard.control.scorecard.scorecard_of``, such as ``max_bins=8``.
-
-    Returns
-    -------
-    Scorecard
-        The card; ``export(path)`` writes it.
-    """
-    from steelyard.control.scorecard import scorecard_of
-
-    return scorecard_of(clf, X, y, **options)
-
-
-def edited(
-    clf: Any,
-    edits: Any,
-    reason: str | None = None,
-    recalibrate: Any = None,
-    break_shapes: bool = False,
-) -> Any:
-    """Return a copy with changes by hand, which ``edits_`` and files record.
-
-    Parameters
-    ----------
-    edits, reason, recalibrate, break_shapes
-        What to change, why, rows (X, y) on which the start of the sum is fitted
-        again, and whether ``constraints`` may be broken: see
-        ``steelyard.control.edited``.
-
-    Returns
-    -------
-    classifier
-        The copy; ``unedited()`` goes back.
-    """
-    from steelyard.control.edits import edited
-
-    return edited(clf, edits, reason, recalibrate, break_shapes)
-
-
-def unedited(clf: Any) -> Any:
-    """Return a copy of the model as it was before all edits, to the bit."""
-    from steelyard.control.edits import unedited
-
-    return unedited(clf)

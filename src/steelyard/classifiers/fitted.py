@@ -37,8 +37,8 @@ _QUESTIONS = {
 class FittedNB:
     """What follows from a fitted model.
 
-    Predictions are made by ``model_`` and ``encoder_``; what is done with a model by
-    folders above is in ``handed_on``.
+    Predictions are made by ``model_`` and ``encoder_``; what other folders do with a
+    model is in ``facade``.
     """
 
     if TYPE_CHECKING:
@@ -144,8 +144,9 @@ class FittedNB:
             )
         codes = self._encode(X)
         log_proba = self.model_.log_proba(codes, self.n_jobs)
-        found: NDArray[np.float64] = uncertainty.intervals(codes, log_proba, level)
-        return found
+        intervals: NDArray[np.float64]
+        intervals = uncertainty.intervals(codes, log_proba, level)
+        return intervals
 
     def predict_chunks(
         self, rows: Any, method: str = "predict_proba"
@@ -247,7 +248,7 @@ class FittedNB:
         return self.encoder_.encode(table, look)
 
     def check(self, X: Any, y: Any = None) -> list[Notice]:
-        """Say what is odd about new rows, beside those of training.
+        """Return notices about new rows, compared with those of training.
 
         Values that training never saw, with the nearest one that it did; numbers far
         beyond those of training; columns that are missing, renamed or empty. With
@@ -301,9 +302,10 @@ class FittedNB:
         That of an interaction is divided between its columns, half and half. For
         ``SelectFromModel``, ``RFE`` and the like.
         """
-        return facade.column_importance(self)
+        return self._column_importance()
 
     # What other folders do with a model.
+    _column_importance = facade.column_importance
     drift = facade.drift
     save = facade.save
     explain_global = facade.explain_global
@@ -321,14 +323,14 @@ class LoadedModel(FittedNB):
     """A model of a file that predicts, explains and exports, and learns no more.
 
     It takes neither scikit-learn nor the class of its classifier, whose loading takes
-    more time than a file of the command line. ``found`` has what builds each fitted
-    attribute, when it is first asked for.
+    more time than a file of the command line. Fitted attributes are built when they
+    are first asked for, each by a function in ``build``.
     """
 
     def __init__(
-        self, model: Any, n_jobs: int | None, found: Mapping[str, Callable[[], Any]]
+        self, model: Any, n_jobs: int | None, build: Mapping[str, Callable[[], Any]]
     ) -> None:
-        self._found, self.model_, self.n_jobs = found, model, n_jobs
+        self._build, self.model_, self.n_jobs = build, model, n_jobs
         self.classes_, schema = model.classes, model.schema
         self.encoder_: Any = SchemaEncoder()
         self.encoder_.schema_, self.encoder_.n_jobs = schema, n_jobs
@@ -336,8 +338,8 @@ class LoadedModel(FittedNB):
             self.feature_names_in_ = np.asarray(schema.names, dtype=object)
 
     def __getattr__(self, name: str) -> Any:
-        found = vars(self)["_found"]
-        if name not in found:
+        build = vars(self)["_build"]
+        if name not in build:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        setattr(self, name, value := found[name]())
+        setattr(self, name, value := build[name]())
         return value

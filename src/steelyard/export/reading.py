@@ -80,7 +80,15 @@ def plan_of(clf: BaseNB, *, is_exact: bool = False) -> Plan:
 
 
 def scorer_of(clf: BaseNB) -> Scorer:
-    """Return a function of one row that computes what ``predict_proba`` does."""
+    """Return a function of one row, for services: no frames, no arrays.
+
+    Returns
+    -------
+    Scorer
+        ``score(row)`` gives the probabilities of the classes, for a mapping from
+        column names to cells; ``score.predict(row)`` and ``score.reasons(row)`` go
+        with it. It can be pickled and shared by threads.
+    """
     return Scorer(plan_data(plan_of(clf, is_exact=True)))
 
 

@@ -26,7 +26,7 @@ from steelyard.evaluation.shares import (
     mean_estimate,
     share_estimate,
 )
-from steelyard.exceptions import ParameterError, TableError
+from steelyard.exceptions import ParameterError, TableError, check_fitted
 from steelyard.io import as_source
 from steelyard.model.table_model import log_odds
 from steelyard.monitoring.result import (
@@ -60,9 +60,49 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _ALL = "all rows"
 
 
-def drift_of(clf: Any, X: Any, y: Any, by: Any, **thresholds: float) -> Drift:
-    """Compare new rows with those of training, see ``FittedNB.drift``."""
-    monitor, source = DriftMonitor(clf, **thresholds), as_source(X)
+def drift_of(
+    clf: Any,
+    X: Any,
+    y: Any = None,
+    by: Any = None,
+    *,
+    psi: float = 0.25,
+    share: float = 0.05,
+) -> Drift:
+    """Compare new rows with what the model holds of its training rows.
+
+    Population stability indices of scores and columns, and shares of missing,
+    unseen and out-of-range cells; with labels AUC, log-loss and calibration. A
+    threshold is passed where a difference is larger than it and than chance: where
+    nothing has changed, one comparison in twenty is significant.
+
+    Parameters
+    ----------
+    X : table of shape (n, d), or source of rows
+        The rows. Nothing of the training table is needed.
+    y : array-like of shape (n,), default=None
+        Their labels, as far as they are known; of a source a column's name.
+    by : str or array-like of shape (n,), default=None
+        Periods: cells or the name of a column, of which dates are cut to months.
+    psi : float, default=0.25
+        Threshold of the index.
+    share : float, default=0.05
+        Threshold of shares, in which a rise is meant, and of calibration.
+
+    Returns
+    -------
+    Drift
+        With ``alarms``, ``to_frame()`` and ``to_html(path)``.
+
+    Examples
+    --------
+    >>> import steelyard as sy
+    >>> clf = sy.NaiveBayes().fit([["a"], ["b"]] * 50, ["no", "yes"] * 50)
+    >>> clf.drift([["a"], ["b"]] * 20).alarms, clf.drift([["a"]] * 40).is_alarm
+    ([], True)
+    """
+    check_fitted(clf)
+    monitor, source = DriftMonitor(clf, psi=psi, share=share), as_source(X)
     if source is None:
         groups = None
         if by is not None:

@@ -42,11 +42,16 @@ VERSION = 1
 
 
 def save(estimator: BaseNB, path: str | PathLike[str]) -> None:
-    """Write a fitted classifier to one JSON file, whole or not at all.
+    """Write the fitted model to one JSON file, whole or not at all.
 
-    The document is written to a temporary file in the same folder, flushed to the disk
-    and renamed: whenever the process is stopped, ``path`` is the old file or the new
-    one. See ``docs/model_file.md`` for the format.
+    See ``docs/model_file.md`` for the format.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Where to write. An existing file is replaced in one step: the document is
+        written to a temporary file in the same folder, flushed to the disk and renamed,
+        so that an interruption leaves either the old file or the new one.
     """
     from sklearn.utils.validation import check_is_fitted
 
