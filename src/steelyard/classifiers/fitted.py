@@ -194,8 +194,8 @@ class FittedNB:
         columns = source.features
         if names is not None:
             # Of dates there is one column, whatever parts the model has.
-            known = {*source.names}
-            columns = [n if n in known else date_of_part(n) for n in map(str, names)]
+            present = {*source.names}
+            columns = [n if n in present else date_of_part(n) for n in map(str, names)]
             columns = list(dict.fromkeys(columns))
         with source:
             for chunk in source.chunks(columns, keep=False):

@@ -226,7 +226,7 @@ def _add_ranges(encoder: TableEncoder, models: Sequence[Any]) -> None:
     """Set where the numbers of all tables lie."""
     names, in_order = encoder.schema_.names, []
     for clf in models:
-        ranges, own = clf.encoder_.ranges_, clf.encoder_.schema_.names
-        places = range(len(ranges)) if names is None else map(own.index, names)
+        ranges, its_names = clf.encoder_.ranges_, clf.encoder_.schema_.names
+        places = range(len(ranges)) if names is None else map(its_names.index, names)
         in_order.append([ranges[k] for k in places])
     encoder.ranges_ = reduce(added_ranges, in_order)

@@ -1,4 +1,4 @@
-"""What every fitted model answers, and where training rows are."""
+"""Interface of fitted models, and of places where training rows are."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ModelPart:
 
     name: str
     share: float
-    """Its part in the whole: a factor of a mixture, a vote, one over the pairs."""
+    """Its weight: a factor of a mixture, a vote, one over the number of pairs."""
 
     model: Model
     classes: tuple[int, ...]
@@ -60,13 +60,13 @@ class Model:
     """
 
     kind: ClassVar[str]
-    """Of which kind it is, in the word that model files use."""
+    """Name of the kind, as in model files."""
 
     is_sum: ClassVar[bool] = False
     """Whether the score of a class is its prior plus one number per attribute."""
 
     takes_prior: ClassVar[bool] = False
-    """Whether its scores begin with ``log_prior``, for which there may be another."""
+    """Whether its scores begin with ``log_prior``, which may be replaced."""
 
     is_lazy: ClassVar[bool] = False
     """Whether it keeps its training rows and makes a sum for each query."""
@@ -75,9 +75,9 @@ class Model:
     """Factor on the scores before they are turned into probabilities."""
 
     centre: Floats | None = None
-    """What each attribute of a sum adds on average over the training rows, (d, K).
+    """Mean contributions of the attributes of a sum over the training rows, (d, K).
 
-    Readers are shown what differs from it; predictions do without it.
+    Explanations are relative to them; predictions do without.
     """
 
     if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class Model:
 
     def winners(self, codes: Codes, n_jobs: int | None = None) -> Ints:
         """Position of the most probable class of every row."""
-        return self._winners(codes, lambda part: self.proba(part, n_jobs))
+        return self._winners(codes, lambda some: self.proba(some, n_jobs))
 
     def _winners(self, codes: Codes, scores: Callable[[Codes], Floats]) -> Ints:
         """Position of the largest score of every row, a piece of the rows at a time."""
@@ -147,40 +147,40 @@ class Model:
         is_right: bool,
         n_jobs: int | None = None,
     ) -> float:
-        """Share of the rows that are classified rightly, or wrongly, by weight."""
-        part = total = 0.0
+        """Weighted share of the rows that are classified correctly, or wrongly."""
+        counted = total = 0.0
         for rows in pieces(slice(0, codes.n_rows)):
-            counted = (self.winners(codes.part(rows), n_jobs) == y[rows]) == is_right
-            u = 1.0 if weights is None else weights[rows]
-            part += float((counted * u).sum())
-            total += len(counted) if weights is None else float(weights[rows].sum())
-        return part / total
+            is_correct = self.winners(codes.part(rows), n_jobs) == y[rows]
+            u = np.ones(len(is_correct)) if weights is None else weights[rows]
+            counted += float(((is_correct == is_right) * u).sum())
+            total += float(u.sum())
+        return counted / total
 
     def note(self) -> str:
-        """Say in a sentence what the model is."""
+        """Return a sentence that describes the model."""
         raise NotImplementedError
 
     def parts(self) -> list[ModelPart]:
-        """Return the models that it is made of; none for one sum or for queries."""
+        """Return its submodels; none for a single sum or a lazy model."""
         return []
 
     def simplified(self) -> Model:
-        """Return a model that predicts the same: the only voter of a vote of one."""
+        """Return a simpler model with the same predictions, of one voter that voter."""
         return self
 
     def first_sum(self) -> NBModel | None:
-        """Return the first sum that it is made of, None where it is made of none."""
+        """Return the first sum among itself and its submodels, None without any."""
         parts = self.parts()
         return parts[0].model.first_sum() if parts else None
 
     def centred(self, mean: MeanTerms, classes: tuple[int, ...] | None = None) -> Model:
-        """Return the same model with the centre of each sum that it is made of."""
+        """Return the same model with the centre of each of its sums."""
         return self
 
     def terms(self, codes: Codes) -> TwoArrays | None:
-        """Say where the scores of rows start, and what each attribute adds.
+        """Return the intercepts of rows (n, K) and their contributions (n, d, K).
 
-        Shapes (n, K) and (n, d, K); None where no row's scores are one sum.
+        None if the scores of rows are not one sum.
         """
         return None
 
@@ -200,7 +200,7 @@ class ScoredModel(Model):
 
     def winners(self, codes: Codes, n_jobs: int | None = None) -> Ints:
         """Position of the most probable class of every row."""
-        return self._winners(codes, lambda part: self.scores(part, n_jobs))
+        return self._winners(codes, lambda some: self.scores(some, n_jobs))
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,7 @@ def softmax_jacobian(p: Floats) -> Floats:
 
 
 def most_needed(*needs: RowsNeeded) -> RowsNeeded:
-    """Return the largest of some needs.
+    """Return the largest of some needs, by the order of ``NEEDS``.
 
     Examples
     --------
@@ -261,12 +261,12 @@ def most_needed(*needs: RowsNeeded) -> RowsNeeded:
 
 
 class RowPlace:
-    """Rows in arrays of this process, in memory or in memory maps.
+    """The backend of rows in arrays of this process, in memory or in memory maps.
 
-    Rows elsewhere are parts, each a training set of its own. What a method asks of all
-    rows is a function of a training set, run where each part is; results are added in
-    the order of parts. A place may give passes of its own as well: that is all that a
-    device with memory of its own needs.
+    Other backends have partitions, each a training set. What a method asks of all rows
+    is a function of a training set, run where each partition is; results are added in
+    the order of partitions. A backend may have its own passes as well, which is all
+    that a device with separate memory needs.
     """
 
     is_here: bool = True
@@ -281,9 +281,9 @@ class RowPlace:
         function: Callable[..., Any],
         given: Sequence[Any] | None = None,
     ) -> list[Any]:
-        """Return a function of each part, in their order, as it is or of what is given.
+        """Return a function of each partition, in their order.
 
-        With ``given`` the function has that of its part as a second argument.
+        With ``given`` the function gets the partition's item as a second argument.
         """
         return [function(training, *(() if given is None else given[:1]))]
 
@@ -293,9 +293,9 @@ class RowPlace:
         function: Callable[[TrainingSet], Any],
         is_exact: bool = False,
     ) -> Any:
-        """Return the sum of a function over parts, in their order.
+        """Return the sum of a function over partitions, in their order.
 
-        ``is_exact`` says that sums do not depend on the order, so that parts that are
+        If ``is_exact``, sums do not depend on the order, and partitions that are
         together may be added first.
         """
         return function(training)
@@ -303,7 +303,7 @@ class RowPlace:
     def map(
         self, training: TrainingSet, function: Callable[[TrainingSet], TrainingSet]
     ) -> TrainingSet:
-        """Return the training set of parts that a function makes of these."""
+        """Return the training set of partitions that a function makes of these."""
         return function(training)
 
     def count(self, training: TrainingSet, weights: Floats | None) -> Counts:

@@ -86,7 +86,7 @@ class MixtureModel(_OfSums):
         )
 
     def note(self) -> str:
-        """Say in a sentence what the model is."""
+        """Return a sentence that describes the model."""
         return (
             "Not one sum: two posteriors are mixed, "
             f"{self.alpha:.3f} of the class-specific half and "
@@ -100,10 +100,10 @@ class MixtureModel(_OfSums):
 
     def parts(self) -> list[ModelPart]:
         """Return the two halves."""
-        every = tuple(range(self.n_classes))
+        classes = tuple(range(self.n_classes))
         return [
-            ModelPart("class-specific half", self.alpha, self.specific, every),
-            ModelPart("shared half", 1.0 - self.alpha, self.shared, every),
+            ModelPart("class-specific half", self.alpha, self.specific, classes),
+            ModelPart("shared half", 1.0 - self.alpha, self.shared, classes),
         ]
 
 
@@ -146,7 +146,7 @@ class PairwiseModel(Model):
         return out / len(self.pairs)
 
     def note(self) -> str:
-        """Say in a sentence what the model is."""
+        """Return a sentence that describes the model."""
         return (
             f"Not one sum: {len(self.pairs)} models of two classes each; a class "
             "scores the mean of its probabilities against the others. Each pair is a "
@@ -155,9 +155,9 @@ class PairwiseModel(Model):
 
     def centred(self, mean: MeanTerms, classes: SomeClasses = None) -> PairwiseModel:
         """Return the same model with the centre of each pair, of its rows alone."""
-        own = zip(self.models, self.pairs, strict=True)
-        made = (model.centred(mean, pair) for model, pair in own)
-        return replace(self, models=tuple(made))
+        pairs = zip(self.models, self.pairs, strict=True)
+        models = tuple(model.centred(mean, pair) for model, pair in pairs)
+        return replace(self, models=models)
 
     def parts(self) -> list[ModelPart]:
         """Return the model of every pair."""
@@ -223,7 +223,7 @@ class BoostedModel(_OfSums):
         return scores
 
     def note(self) -> str:
-        """Say in a sentence what the model is."""
+        """Return a sentence that describes the model."""
         return (
             f"Not one sum: {len(self.models)} models vote, each with a weight of its "
             "own. Each voter is a sum."
@@ -231,17 +231,15 @@ class BoostedModel(_OfSums):
 
     def centred(self, mean: MeanTerms, classes: SomeClasses = None) -> BoostedModel:
         """Return the same model with the centre of each voter."""
-        made = (voter.centred(mean, classes) for voter in self.models)
-        return replace(self, models=tuple(made))
+        models = tuple(voter.centred(mean, classes) for voter in self.models)
+        return replace(self, models=models)
 
     def parts(self) -> list[ModelPart]:
         """Return the voters."""
-        every = tuple(range(self.n_classes))
+        classes, voters = tuple(range(self.n_classes)), enumerate(self.models)
         return [
-            ModelPart(f"voter {t}", float(vote), voter, every)
-            for t, (vote, voter) in enumerate(
-                zip(self.votes, self.models, strict=True), start=1
-            )
+            ModelPart(f"voter {t + 1}", float(self.votes[t]), voter, classes)
+            for t, voter in voters
         ]
 
     def simplified(self) -> Model:
@@ -273,10 +271,10 @@ class ConditionalTable:
         """
         out = np.zeros_like(self.counts)
         for low, high in zip(self.offsets[:-1], self.offsets[1:], strict=True):
-            own = slice(int(low), int(high))
-            log_prob = self.log_prob[own]
-            out[:, own] = log_conditional(self.counts[:, own], log_prob, self.strength)
-            out[own, own] = 0.0
+            codes = slice(int(low), int(high))
+            counts, log_prob = self.counts[:, codes], self.log_prob[codes]
+            out[:, codes] = log_conditional(counts, log_prob, self.strength)
+            out[codes, codes] = 0.0
         return out
 
 
@@ -336,7 +334,7 @@ class OneDependenceModel(ScoredModel):
         return sorted(set(owner[self.shares > 0].tolist()))
 
     def note(self) -> str:
-        """Say in a sentence what the model is."""
+        """Return a sentence that describes the model."""
         if len(self.parents) <= 1:
             return "The score of a class is a sum in which values depend on one other."
         return (
@@ -350,21 +348,20 @@ class OneDependenceModel(ScoredModel):
         if len(self.parents) <= 1:
             return []
         offsets, labels = self.schema.offsets, self.schema.labels()
-        owned = [slice(offsets[p], offsets[p + 1]) for p in self.parents]
-        total = sum(float(self.shares[own].max()) for own in owned)
-        parts = []
-        for p, own in zip(self.parents, owned, strict=True):
+        classes, parts = tuple(range(self.n_classes)), []
+        codes = {p: slice(offsets[p], offsets[p + 1]) for p in self.parents}
+        total = sum(float(self.shares[codes[p]].max()) for p in self.parents)
+        for p in self.parents:
             shares = np.zeros_like(self.shares)
-            shares[own] = self.shares[own]
-            part = replace(self, shares=shares)
+            shares[codes[p]] = self.shares[codes[p]]
             name, share = f"{labels[p]} as the parent", float(shares.max()) / total
-            parts.append(ModelPart(name, share, part, tuple(range(self.n_classes))))
+            parts.append(ModelPart(name, share, replace(self, shares=shares), classes))
         return parts
 
     def terms(self, codes: Codes) -> TwoArrays | None:
-        """Say where the scores of rows start, and what each attribute adds.
+        """Return the intercepts of rows and their contributions.
 
-        None where several attributes are parents.
+        None if several attributes are parents.
         """
         if len(self.parents) > 1:
             return None

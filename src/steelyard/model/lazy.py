@@ -28,14 +28,11 @@ _QUERIES_PER_BLOCK = 64
 
 @dataclass(frozen=True)
 class LazyModel(ScoredModel):
-    """Training rows, and how a query is predicted from them.
-
-    Unlike other models this one needs its training rows; it keeps their codes.
-    """
+    """A model of training rows, whose codes it keeps: each query has its own fit."""
 
     is_lazy: ClassVar[bool] = True
     _rows: ClassVar[str]
-    """Which training rows a query's model is fitted to."""
+    """Description of the training rows to which a query's model is fitted."""
 
     schema: TableSchema
     classes: NDArray[Any]
@@ -63,7 +60,7 @@ class LazyModel(ScoredModel):
         return out[:, 0]
 
     def note(self) -> str:
-        """Say in a sentence what the model is."""
+        """Return a sentence that describes the model."""
         rows = self._rows.format(model=self, n=len(self.y))
         return (
             f"Not one sum: each query has a model of its own, fitted to {rows}. For "
@@ -71,29 +68,29 @@ class LazyModel(ScoredModel):
         )
 
     def terms(self, codes: Codes) -> TwoArrays:
-        """Say where the scores of queries start, and what each attribute adds."""
-        told = np.zeros((codes.n_rows, len(self.schema) + 1, self.n_classes))
-        self._scorer(codes)(slice(None), told)
+        """Return the intercepts of queries and their contributions."""
+        terms = np.zeros((codes.n_rows, len(self.schema) + 1, self.n_classes))
+        self._scorer(codes)(slice(None), terms)
         order = np.argsort([*self.schema.coded, *self.schema.gaussian])
-        return told[:, -1], told[:, order]
+        return terms[:, -1], terms[:, order]
 
     def row_weights(self, query: Codes) -> TwoArrays:
-        """Distances of the training rows from a query, and what each counts, (n,)."""
+        """Return distances of training rows from a query, and their weights, (n,)."""
         raise NotImplementedError
 
     def _matches(self, query: Codes) -> Ints:
-        """Count the known cells that each training row shares with a query."""
+        """Count the observed cells that each training row shares with a query."""
         cells = query.to_array()[0][:, None]
         return ((self.columns == cells) & (cells != 0)).sum(axis=0)
 
     def _smoothing(self, exponents: Floats) -> tuple[Any, ...]:
-        """Return what turns counts into scores, as the kernels take it."""
+        """Return the arguments of kernels by which counts become scores."""
         n_values = self.schema.n_values[self.schema.coded].astype(np.float64)
         added = (self.value_added, n_values, exponents, self.prior_added)
         return self.log_prior, *added
 
     def _scorer(self, codes: Codes) -> Callable[[slice, Floats], None]:
-        """Return what writes scores of some queries, or what these are sums of."""
+        """Return a function that writes scores of some queries, or their terms."""
         raise NotImplementedError
 
 
@@ -113,7 +110,7 @@ class MatchingModel(LazyModel):
     """Attribute weights, shape (d,)."""
 
     def row_weights(self, query: Codes) -> TwoArrays:
-        """Distances of the training rows from a query, and what each counts, (n,)."""
+        """Return distances of training rows from a query, and their weights, (n,)."""
         matches = self._matches(query)
         distance = (len(self.columns) - matches).astype(np.float64)
         mass = 1.0 + matches.astype(np.float64)
@@ -169,7 +166,7 @@ class LocalModel(LazyModel):
     """Position in ``allowed.KERNELS``."""
 
     def row_weights(self, query: Codes) -> TwoArrays:
-        """Distances of the training rows from a query, and what each counts, (n,)."""
+        """Return distances of training rows from a query, and their weights, (n,)."""
         d, n = self.columns.shape
         squares, kept, mass = np.empty(n), np.empty(n, np.int64), np.empty(n)
         radius = kernels.distances(
@@ -181,8 +178,9 @@ class LocalModel(LazyModel):
             np.empty(d + 1, np.int64),
             squares,
         )
-        own = self.weights, self.kernel, kept, mass
-        n_kept = kernels.keep_nearest(squares, radius, *own)
+        n_kept = kernels.keep_nearest(
+            squares, radius, self.weights, self.kernel, kept, mass
+        )
         counted = np.zeros(n)
         counted[kept[:n_kept]] = mass[:n_kept]
         return np.sqrt(squares), counted

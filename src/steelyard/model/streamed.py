@@ -59,8 +59,8 @@ class SourceTable(NamedTuple):
                 here = pa.array(kept[wanted[lo:hi] - first])
                 parts.append(chunk.cells.take(here))
             first += len(kept)
-        found = pa.concat_tables(parts).unify_dictionaries()
-        return as_table(found.take(pa.array(np.argsort(order))))
+        sorted_rows = pa.concat_tables(parts).unify_dictionaries()
+        return as_table(sorted_rows.take(pa.array(np.argsort(order))))
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Coding:
 
     @classmethod
     def of(cls, summary: TableSummary, preparation: Preparation) -> Coding:
-        """Learn it from a summary of all rows."""
+        """Return the coding that a summary of all rows gives."""
         classes, factors = summary.classes, None
         check_two_classes(classes)
         if preparation.class_weight is not None:
@@ -86,16 +86,16 @@ class Coding:
 
     @property
     def schema(self) -> TableSchema:
-        """What is known of the attributes."""
+        """The attributes."""
         return self.encoder.schema_
 
     def store(self, workspace: Workspace, n_rows: int, has_weights: bool) -> Store:
-        """Return a store for so many rows."""
+        """Return an empty store for ``n_rows`` rows."""
         n_classes = len(self.classes)
         return Store(workspace, self.schema, n_rows, n_classes, has_weights=has_weights)
 
     def no_rows(self, has_weights: bool = False) -> StoredRows:
-        """Return no rows."""
+        """Return an empty set of rows."""
         return self.store(MEMORY, 0, has_weights).finish()
 
     def training(self, rows: StoredRows) -> TrainingSet:
@@ -120,9 +120,9 @@ class Coding:
 def encode_source(
     source: Scan, preparation: Preparation, needed: RowsNeeded
 ) -> TrainingSet:
-    """Learn how the rows of a source are encoded, and encode them.
+    """Return the training set of a source.
 
-    Where counts suffice for a method, they are all that is kept. Otherwise codes are
+    If counts suffice for a method, they are all that is kept. Otherwise codes are
     written to files, which a fit reads as often as it needs to.
     """
     if preparation.encoding.skips_unlabelled:

@@ -1,9 +1,8 @@
 """NBModel: plain data from which a prediction is a sum of table rows.
 
-The constant of a column is arbitrary in a sum: what one adds to all its values another
-may take off. Contributions that are shown differ from the mean over the training rows,
-so that a sign means more or less than there; the base is the mean score. Where the
-scores of rows lie is kept too, by which it is seen whether new rows are alike.
+The level of a column is arbitrary in a sum: a constant that is added to all its values
+can be subtracted from those of another. So explanations are relative to the mean over
+the training rows, the ``centre``, and their base is the mean score.
 """
 
 from __future__ import annotations
@@ -124,10 +123,10 @@ class NBModel(Model):
         return chosen
 
     def contributions(self, codes: Codes) -> Floats:
-        """Say what each attribute adds to each class score, shape (n, d, K).
+        """Return the contribution of each attribute to each class score, (n, d, K).
 
-        With the log prior these add up to ``scores``. Meant for the rows a person looks
-        at: the array has n * d * K entries.
+        With the log prior these add up to ``scores``. Meant for few rows: the array has
+        n * d * K entries.
         """
         out = np.zeros((codes.n_rows, len(self.schema), self.n_classes))
         offsets = self.schema.offsets
@@ -144,13 +143,13 @@ class NBModel(Model):
         return self.gaussian.only(self.schema.gaussian.tolist().index(j))
 
     def density_scores(self, j: int, numbers: Floats) -> Floats:
-        """Say what numbers of one attribute add to each class score, shape (n, K)."""
+        """Return contributions of numbers of one attribute, shape (n, K)."""
         scores = np.zeros((len(numbers), self.n_classes))
         self.density(j).add_scores(np.ascontiguousarray(numbers[:, None]), scores)
         return scores
 
     def terms(self, codes: Codes) -> TwoArrays:
-        """Say where the scores of rows start, and what each attribute adds."""
+        """Return the intercepts of rows and their contributions."""
         return np.tile(self.log_prior, (codes.n_rows, 1)), self.contributions(codes)
 
     def centred(self, mean: MeanTerms, classes: SomeClasses = None) -> NBModel:
@@ -158,7 +157,7 @@ class NBModel(Model):
         return replace(self, centre=mean(self, classes))
 
     def note(self) -> str:
-        """Say in a sentence what the model is."""
+        """Return a sentence that describes the model."""
         return "The score of a class is its prior plus one contribution per attribute."
 
     def first_sum(self) -> NBModel:
@@ -207,9 +206,9 @@ class NBModel(Model):
         by_odds: Any = None,
         out: Floats | None = None,
     ) -> None:
-        """Hand on pieces of rows: their scores, or odds where there are any.
+        """Call a function with the scores, or log-odds, of each piece of rows.
 
-        Scores are made in ``out`` (n, K), where it is given.
+        Scores are written to ``out`` (n, K) if given.
         """
         if codes.schema is not self.schema and codes.schema != self.schema:
             raise ValueError("The codes were made with another schema than the model.")
@@ -241,7 +240,7 @@ class NBModel(Model):
 def spread_table(
     block: CodeBlock, codes: Codes, table: Floats
 ) -> tuple[NDArray[np.uint64], Floats]:
-    """Return starts and table of a block of columns, by byte where it holds bytes."""
+    """Return starts and table of a block of columns, by byte if columns are packed."""
     rows = block.table_rows(codes.offsets)
     return block.starts(codes.offsets), table if rows is None else table[rows]
 
@@ -253,15 +252,13 @@ _HERMITE = 64
 _MAX_ODDS = 12.0
 
 
-def centred(model: Any, counts: Counts, training: Any = None) -> Any:
-    """Return a model whose sums know what each attribute adds on average.
+def centred(model: Model, counts: Counts, training: TrainingSet | None = None) -> Model:
+    """Return a model whose sums have the mean contributions of their attributes.
 
     Codes are averaged by their counts, by ``sample_weight`` alone, Gaussian densities
     by the moments of their numbers. Other numbers are averaged over the rows of a
-    training set that has them all; without one, by their moments, and about so.
+    training set that has them all; without one, approximately by their moments.
     """
-    if not isinstance(model, Model):
-        return model
     if training is not None and training.earlier is not None:
         training = None
     mean = partial(_mean_terms, counts=counts, training=training)
@@ -271,12 +268,13 @@ def centred(model: Any, counts: Counts, training: Any = None) -> Any:
 def _mean_terms(
     model: NBModel, classes: SomeClasses, counts: Counts, training: TrainingSet | None
 ) -> Floats | None:
-    """Return what each attribute of a sum adds on average, (d, K), None if unknown."""
-    own = counts if classes is None else counts.of_classes(classes)
+    """Return the mean contributions of the attributes of a sum, None if unknown."""
+    if classes is not None:
+        counts = counts.of_classes(classes)
     schema = model.schema
-    if own.schema != schema or not own.total > 0.0:
+    if counts.schema != schema or not counts.total > 0.0:
         return None
-    rows = own.by_code.sum(axis=1, keepdims=True)
+    rows = counts.by_code.sum(axis=1, keepdims=True)
     added = np.where(rows > 0.0, rows * np.where(rows > 0.0, model.table, 0.0), 0.0)
     sums = FeatureTable(model.table, schema.offsets).collect(added)
     by_row = [
@@ -285,13 +283,14 @@ def _mean_terms(
         if training is not None and not _is_quadratic(model.density(j))
     ]
     for j in np.setdiff1d(schema.gaussian, by_row).tolist():
-        for weight, share, numbers in numbers_by_class(own, j):
+        for weight, share, numbers in numbers_by_class(counts, j):
             sums[j] += weight * (share @ model.density_scores(j, numbers))
     if by_row and training is not None:
         of_part = partial(_number_sums, model=model, classes=classes, columns=by_row)
         sums[by_row] = training.place.sum(training, of_part)
     # Impossible values have no mean: their column is shown as it is.
-    return np.where(np.isfinite(sums).all(axis=1, keepdims=True), sums / own.total, 0.0)
+    is_finite = np.isfinite(sums).all(axis=1, keepdims=True)
+    return np.where(is_finite, sums / counts.total, 0.0)
 
 
 def _is_quadratic(density: GaussianTable) -> bool:
@@ -306,7 +305,7 @@ def _number_sums(
     classes: SomeClasses,
     columns: list[int],
 ) -> Floats:
-    """Add up what numbers of rows in arrays here add to the scores, by column, (K,)."""
+    """Return sums over rows of the contributions of some numeric columns."""
     places = np.searchsorted(model.schema.gaussian, columns).tolist()
     sums = np.zeros((len(columns), model.n_classes))
     for rows in pieces(slice(0, training.n_rows)):
@@ -347,7 +346,7 @@ def _nodes() -> tuple[Floats, Floats]:
 def log_odds(proba: Floats) -> Floats:
     r"""Return the log-odds of classes, :math:`\log p / (1 - p)`, within ±12, (n, S).
 
-    Of two classes those of the second, S = 1; of more those of each, S = K.
+    For two classes those of the second, S = 1, else those of each, S = K.
 
     Examples
     --------
@@ -364,32 +363,31 @@ def log_odds(proba: Floats) -> Floats:
 def held_out_ranges(
     training: TrainingSet, held_out: tuple[Floats, Floats] | None
 ) -> list[NumberRange] | None:
-    """Return where the log-odds of rows are that a model was not learned from.
+    """Return ranges of the log-odds of held-out rows.
 
-    They are better than those of its own rows, of which a model is more sure. None
-    where no rows were held out, and of posteriors with other class weights.
+    Those of training rows are more extreme. None if no rows were held out, or if
+    posteriors had other class weights.
     """
     if held_out is None or training.earlier is not None:
         return None
     return None if training.class_factors is not None else _score_ranges(*held_out)
 
 
-def sampled_ranges(model: Any, training: TrainingSet) -> list[NumberRange] | None:
-    """Return where the log-odds of up to 4,096 evenly spaced training rows are.
+def sampled_ranges(model: Model, training: TrainingSet) -> list[NumberRange] | None:
+    """Return ranges of the log-odds of up to 4,096 evenly spaced training rows.
 
-    Nothing is known of rows that were only counted, and of a model that looks for its
-    neighbours among them.
+    None for rows that were only counted, and for lazy models.
     """
-    if training.earlier is not None or getattr(model, "is_lazy", True):
+    if training.earlier is not None or model.is_lazy:
         return None
-    some = training.sample
+    sample = training.sample
     # In NumPy: a fit of few rows is not to wait for a compiler.
-    scores = model.scores(some.codes, training.n_jobs)
-    proba = softmax(getattr(model, "link_scale", 1.0) * scores)
-    return _score_ranges(proba, some.sample_weight)
+    scores = model.scores(sample.codes, training.n_jobs)
+    proba = softmax(model.link_scale * scores)
+    return _score_ranges(proba, sample.sample_weight)
 
 
 def _score_ranges(proba: Floats, weights: Floats | None) -> list[NumberRange] | None:
     ranges = [range_of(scores, weights) for scores in log_odds(proba).T]
-    found = [own for own in ranges if own is not None and own.histogram]
-    return found if len(found) == len(ranges) else None
+    complete = [span for span in ranges if span is not None and span.histogram]
+    return complete if len(complete) == len(ranges) else None

@@ -25,8 +25,8 @@ from steelyard.table.labels import class_factors, class_places, class_totals
 from steelyard.table.schema import Side, TableSchema
 from steelyard.table.summary.whole_column import evenly
 
-# Tables up to so many cells may be copied and kept until their summary is needed, and
-# of a longer matrix a sample of up to so many.
+# Tables with at most this many cells may be copied and kept until their summary is
+# needed, and of a longer matrix a sample with at most this many.
 _MAX_KEPT_CELLS, _MAX_SAMPLED_CELLS = 200_000, 1_000_000
 SAMPLE = 4_096
 """Rows of a long table that stand for all of them where they are counted."""
@@ -110,7 +110,7 @@ class TrainingSet:
     """Name of the target, where labels were a named series or a column of a source."""
 
     joined: str = ""
-    """Says which labels were those of another class but for blanks."""
+    """Which labels differed from another class in blanks only, in words."""
 
     reading: Mapping[str, Any] = field(default_factory=dict)
     """How files of text were read."""
@@ -145,7 +145,7 @@ class TrainingSet:
 
     @property
     def schema(self) -> TableSchema:
-        """What is known of the attributes."""
+        """The attributes."""
         return self.codes.schema
 
     @property
@@ -171,8 +171,8 @@ class TrainingSet:
     @cached_property
     def given_counts(self) -> Counts:
         """Counts by ``sample_weight`` alone, of the rows and those before them."""
-        own: Counts = self.place.sum(self, TrainingSet.counted)
-        return own if self.earlier is None else self.earlier + own
+        counts: Counts = self.place.sum(self, TrainingSet.counted)
+        return counts if self.earlier is None else self.earlier + counts
 
     def counted(self) -> Counts:
         """Count rows in arrays here by ``sample_weight`` alone."""
@@ -341,10 +341,10 @@ class TrainingSet:
             return self
         else:
             rows, few = np.arange(self.n_rows), self
-        own = table.take(rows)
-        # Codes may be the user's own array, which is copied once.
-        codes = self.codes.take_with(rows, table.matrix, own.matrix)
-        return replace(few, table=own, codes=codes)
+        copied = table.take(rows)
+        # Codes may be the array of the user, which is copied once.
+        codes = self.codes.take_with(rows, table.matrix, copied.matrix)
+        return replace(few, table=copied, codes=codes)
 
     def in_memory(self, rows: Ints, with_columns: bool) -> TrainingSet:
         """Return some rows in memory, with the columns behind them where asked for."""
@@ -365,10 +365,10 @@ def encode_table(
     preparation: Preparation,
     left_out: Collection[int] | None = None,
 ) -> TrainingSet:
-    """Learn how a table is encoded, from rows that all have a label and a weight.
+    """Return the training set of rows that all have a label and a weight.
 
-    ``left_out`` are the columns without a say, where that is decided already: these are
-    rows of a table that was learned before, and nobody asks for ranges again.
+    ``left_out`` are the ignored columns, if that is decided already: these are rows of
+    a table that was learned before, whose ranges are not needed again.
     """
     factors, row_weights = None, weights
     if preparation.class_weight is not None:

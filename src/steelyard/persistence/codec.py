@@ -276,13 +276,13 @@ def record(
 
     def read(reader: ObjectReader, key: str, sizes: Sizes) -> ReadRecord:
         values = read_fields(reader.inner(key), fields, sizes)
-        found = ReadRecord(
+        checked = ReadRecord(
             lambda **values: make(class_of(home), sizes.schema, values), **values
         )
-        wrong = check(found)
+        wrong = check(checked)
         if wrong is not None:
             raise reader.complaint(key, wrong)
-        return found
+        return checked
 
     return Field(lambda value: describe_fields(fields, parts(value)), read)
 

@@ -174,10 +174,10 @@ class ObjectReader:
             return ReadNumbers(flat, shape)
         mark, number = special
         is_plain = [type(c) is not type(mark) or c != mark for c in cells]
-        known = self._floats(list(compress(cells, is_plain)), key)
-        self._check_range(known, key, low, high)
-        each = iter(known)
-        flat = array("d", (next(each) if plain else number for plain in is_plain))
+        plain = self._floats(list(compress(cells, is_plain)), key)
+        self._check_range(plain, key, low, high)
+        each = iter(plain)
+        flat = array("d", (next(each) if is_one else number for is_one in is_plain))
         return ReadNumbers(flat, shape)
 
     def _check_range(

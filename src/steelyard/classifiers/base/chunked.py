@@ -235,18 +235,19 @@ class TakesChunks(StandardNB):
         self._learn_from(recipe, training)
 
     def _classes_so_far(self, present: NDArray[Any], classes: Any) -> NDArray[Any]:
-        """Return the classes that are known and those that are new, which are said."""
-        known = [self.classes_] if hasattr(self, "counts_") else []
+        """Return known and new classes; new ones raise a warning."""
+        announced = [self.classes_] if hasattr(self, "counts_") else []
         if classes is not None:
             if isinstance(classes, str) or np.ndim(classes) != 1:
                 raise ParameterError(
                     "`classes` must be a list of the classes that are known to come. "
                     f"Got {classes!r}."
                 )
-            known.append(encode_labels(classes)[0])
-        expected, target = united_classes(known), united_classes([*known, present])
+            announced.append(encode_labels(classes)[0])
+        expected = united_classes(announced)
+        target = united_classes([*announced, present])
         check_two_classes(target)
-        if known and len(target) > len(expected):
+        if announced and len(target) > len(expected):
             new = np.setdiff1d(target, expected).tolist()
             warn_user(
                 f"New classes in y: {new}. They are learned from now on. Announce "
@@ -283,8 +284,7 @@ class TakesChunks(StandardNB):
         if keeps != 1.0:
             earlier = earlier.scaled(np.full(k, keeps))
         if recipe.class_weight is not None:
-            own = np.bincount(labels, weights, minlength=k)
-            totals = earlier.by_class + own
+            totals = earlier.by_class + np.bincount(labels, weights, minlength=k)
             factors = class_factors(recipe.class_weight, classes, totals)
         chunk = TrainingSet(
             None,
@@ -333,8 +333,8 @@ class KeepsRows(TakesChunks):
 
     def _rows_so_far(self) -> Any:
         """Return the rows to go on from: of ``partial_fit``, or of a ``fit``."""
-        own = vars(self)
-        return own.get("kept_rows_") or own.get("_rows_at_hand")
+        attributes = vars(self)
+        return attributes.get("kept_rows_") or attributes.get("_rows_at_hand")
 
     def __getstate__(self) -> Any:
         # Files and other processes get rows only of models that are to go on.
