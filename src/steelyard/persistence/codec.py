@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import import_module
 from types import SimpleNamespace
@@ -262,6 +262,7 @@ def by_name(field: Field) -> Field:
 def record(
     home: str,
     *,
+    counted: str = "",
     make: Callable[..., Any] = lambda kind, schema, values: kind(**values),
     parts: Callable[[Any], Mapping[str, Any]] = vars,
     check: Callable[[Any], str | None] = lambda values: None,
@@ -271,11 +272,17 @@ def record(
 
     A dataclass is stored by its fields. For other classes ``make`` makes an object of
     the class, the schema and the values, and ``parts`` returns the values of an object.
-    ``check`` returns what is wrong with values that are valid one by one, or None.
+    ``counted`` is the field whose length is that of the axis n. ``check`` returns what
+    is wrong with values that are valid one by one, or None.
     """
 
     def read(reader: ObjectReader, key: str, sizes: Sizes) -> ReadRecord:
-        values = read_fields(reader.inner(key), fields, sizes)
+        inner = reader.inner(key)
+        if counted:
+            sizes = replace(sizes, n=len(inner.items(counted)))
+            if not sizes.n:
+                raise inner.complaint(counted, "must not be empty")
+        values = read_fields(inner, fields, sizes)
         checked = ReadRecord(
             lambda **values: make(class_of(home), sizes.schema, values), **values
         )

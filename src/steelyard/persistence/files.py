@@ -26,7 +26,7 @@ from steelyard.persistence.declarations import (
     read_settings,
 )
 from steelyard.persistence.fitted import ATTRIBUTES
-from steelyard.persistence.models import read_model
+from steelyard.persistence.models import model_of
 from steelyard.persistence.reader import InvalidContentError, ObjectReader
 from steelyard.persistence.table import read_classes, read_schema
 
@@ -259,7 +259,7 @@ def read_content(content: Any) -> ReadContent:
     settings = read_settings(reader.inner("settings"), estimator)
     classes = read_classes(reader.inner("classes"))
     sizes = Sizes(read_schema(reader), classes)
-    model = read_model(reader.inner("model"), sizes, declared.models)
+    model = model_of(*declared.models).read(reader, "model", sizes)
     fitted = reader.inner("fitted")
     fields = {
         name: ATTRIBUTES[name]

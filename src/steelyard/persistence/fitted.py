@@ -448,6 +448,7 @@ def _read_columns(
 
 _RESERVOIR = codec.record(
     "fitting.default.continuation.Reservoir",
+    counted="labels",
     columns=Field(lambda columns: list(map(_describe_column, columns)), _read_columns),
     labels=codec.positions("n", "k", "uint32"),
     weights=codec.weights("n", 0.0),
@@ -455,16 +456,10 @@ _RESERVOIR = codec.record(
     threshold=codec.numbers("", 0.0),
     n_drawn_from=codec.whole(1),
     new_weight=codec.weights("", 0.0),
+    check=lambda rows: (
+        f"must have at most {MAX_KEPT} rows" if len(rows.labels) > MAX_KEPT else None
+    ),
 )
-
-
-def _read_reservoir(reader: ObjectReader, key: str, sizes: Sizes) -> ReadRecord:
-    inner = reader.inner(key)
-    n_rows = len(inner.items("labels"))
-    if not 0 < n_rows <= MAX_KEPT:
-        raise inner.complaint("labels", f"must have 1 to {MAX_KEPT} entries")
-    reservoir: ReadRecord = _RESERVOIR.read(reader, key, replace(sizes, n=n_rows))
-    return reservoir
 
 
 # -------------------------------------------------------------------------- attributes
@@ -558,7 +553,7 @@ ATTRIBUTES: dict[str, Field] = {
     "selection_path_": Field(_tables, _read_path),
     "search_end_": codec.text(SEARCH_ENDS),
     "edits_": codec.list_of(_EDIT),
-    "kept_rows_": Field(_RESERVOIR.describe, _read_reservoir),
+    "kept_rows_": _RESERVOIR,
     "uncertainty_": _UNCERTAINTY,
     "target_name_": codec.text(),
     "parents_": Field(lambda parents: parents.tolist(), _read_parents),

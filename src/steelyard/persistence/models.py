@@ -6,7 +6,7 @@ import dataclasses
 import sys
 from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate, combinations
 from typing import Any
 
@@ -31,67 +31,68 @@ _MIN_SCALE = 1e-50
 _TINY = sys.float_info.min
 
 
-@dataclass(frozen=True)
-class ModelKind:
-    """A kind of model: what it stores besides attributes and classes."""
-
-    home: str
-    """Module and class, below ``steelyard.model``."""
-
-    counted: str | None
-    """The field that has an item for each model or training row."""
-
-    fields: dict[str, Field]
-
-    @property
-    def model(self) -> Any:
-        """The class, loaded when it is asked for."""
-        return codec.class_of(f"model.{self.home}")
-
-    def make(self, **values: Any) -> Any:
-        """Make a model, whose kind, attributes and classes may follow from others."""
-        model = self.model
-        names = {field.name for field in dataclasses.fields(model)}
-        return model(**{name: values[name] for name in values.keys() & names})
-
-
 def describe_model(model: Any) -> dict[str, Any]:
     """Describe a model, with the name of its kind."""
     kind = MODELS.get(getattr(model, "kind", ""))
-    if kind is not None and type(model) is kind.model:
-        return {"kind": model.kind, **codec.describe_fields(kind.fields, vars(model))}
-    raise ParameterError(
+    if kind is None:
+        raise _cannot_be_saved(model)
+    described: dict[str, Any] = kind.describe(model)
+    return described
+
+
+def _cannot_be_saved(model: Any) -> ParameterError:
+    return ParameterError(
         f"A {type(model).__module__}.{type(model).__name__} cannot be saved: a model "
         "file cannot describe it. Use pickle."
     )
 
 
-def read_model(reader: ObjectReader, sizes: Sizes, kinds: Sequence[str]) -> ReadRecord:
-    """Return a model of one of some kinds, with its kind, attributes and classes."""
-    name = reader.text("kind", kinds)
-    kind = MODELS[name]
-    if kind.counted is not None:
-        sizes = replace(sizes, n=len(reader.items(kind.counted)))
-        if sizes.n == 0:
-            raise reader.complaint(kind.counted, "must not be empty")
-    values = codec.read_fields(reader, kind.fields, sizes)
-    table = {"schema": sizes.schema, "classes": sizes.classes}
-    return ReadRecord(kind.make, kind=name, **table, **values)
+def model_of(*kinds: str) -> Field:
+    """Return a field of a model of one of some kinds, read with its schema and classes.
+
+    The class of a model may have schema and classes as fields, or as properties that
+    follow from others.
+    """
+
+    def read(reader: ObjectReader, key: str, sizes: Sizes) -> ReadRecord:
+        kind = reader.inner(key).text("kind", kinds)
+        model: ReadRecord = MODELS[kind].read(reader, key, sizes)
+        model.schema, model.classes = sizes.schema, sizes.classes
+        return model
+
+    return Field(describe_model, read)
+
+
+def _kind(home: str, counted: str = "", **fields: Any) -> Field:
+    """Return the field of a kind of model, by module and class below ``model``."""
+    home = f"model.{home}"
+
+    def parts(model: Any) -> dict[str, Any]:
+        if type(model) is not codec.class_of(home):
+            raise _cannot_be_saved(model)
+        return {"kind": model.kind, **vars(model)}
+
+    def make(model: Any, schema: Any, values: dict[str, Any]) -> Any:
+        names = {field.name for field in dataclasses.fields(model)}
+        return model(**{name: values[name] for name in values.keys() & names})
+
+    kind = codec.text()
+    return codec.record(
+        home, counted=counted, make=make, parts=parts, kind=kind, **fields
+    )
 
 
 # ------------------------------------------------------------------- models of models
 
 
-def _models(
-    classes: Callable[[Sizes], Sequence[ReadArray]], kinds: Sequence[str]
-) -> Field:
+def _models(classes: Callable[[Sizes], Sequence[ReadArray]], *kinds: str) -> Field:
     """Return a field of several models, each of some of the classes."""
+    model = model_of(*kinds)
 
     def read(reader: ObjectReader, key: str, sizes: Sizes) -> tuple[ReadRecord, ...]:
         entries = zip(reader.entries(key, sizes.n), classes(sizes), strict=True)
         return tuple(
-            read_model(entry.inner(i), replace(sizes, classes=some), kinds)
-            for (entry, i), some in entries
+            model.read(*entry, replace(sizes, classes=some)) for entry, some in entries
         )
 
     return Field(lambda models: list(map(describe_model, models)), read)
@@ -205,21 +206,13 @@ _CONDITIONAL = codec.record(
     strength=codec.weights(low=_MIN_SCALE),
     make=lambda table, schema, values: table(schema.offsets, **values),
 )
-_SUM = Field(
-    describe_model,
-    lambda reader, key, sizes: read_model(reader.inner(key), sizes, ["sum"]),
-)
 _KERNEL = Field(
     KERNELS.__getitem__,
     lambda reader, key, sizes: KERNELS.index(reader.text(key, KERNELS)),
 )
 
 
-def _kind(home: str, counted: str | None = None, **fields: Field) -> ModelKind:
-    return ModelKind(home, counted, fields)
-
-
-MODELS: dict[str, ModelKind] = {
+MODELS: dict[str, Field] = {
     "sum": _kind(
         "table_model.NBModel",
         log_prior=codec.logs(),
@@ -231,14 +224,14 @@ MODELS: dict[str, ModelKind] = {
     "mixture": _kind(
         "combined.MixtureModel",
         alpha=codec.numbers("", 0.0, 1.0),
-        specific=_SUM,
-        shared=_SUM,
+        specific=model_of("sum"),
+        shared=model_of("sum"),
     ),
     "pairs": _kind(
         "combined.PairwiseModel",
         "pairs",
         pairs=Field(lambda pairs: list(map(list, pairs)), _read_pairs),
-        models=_models(_pairs_of, ["sum", "mixture"]),
+        models=_models(_pairs_of, "sum", "mixture"),
         log_prior=codec.logs(),
     ),
     "votes": _kind(
@@ -246,7 +239,7 @@ MODELS: dict[str, ModelKind] = {
         "models",
         form=Field(str, _read_form),
         votes=codec.weights("n", 0.0),
-        models=_models(lambda sizes: [sizes.classes] * sizes.n, ["sum"]),
+        models=_models(lambda sizes: [sizes.classes] * sizes.n, "sum"),
     ),
     "one-dependence": _kind(
         "combined.OneDependenceModel",
