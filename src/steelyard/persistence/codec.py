@@ -177,8 +177,10 @@ def numbers(
     """Return a field of bounded numbers and a special one: an array, or one number."""
 
     def read(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
-        numbers = reader.floats(key, sizes.shape(axes), low, high, special)
-        return numbers if numbers.shape else numbers.flat[0]
+        shape = sizes.shape(axes) if axes else ()
+        if not shape:
+            return reader.number(key, low, high)
+        return reader.floats(key, shape, low, high, special)
 
     return Field(lambda array: float_list(array, special), read)
 

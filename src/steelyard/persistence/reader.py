@@ -108,6 +108,10 @@ class ObjectReader:
 
     def number(self, key: str, low: float, high: float) -> float:
         """Return a number of some range."""
+        value = self.get(key)
+        # A file has many, and most need no more checks than these.
+        if type(value) is float and math.isfinite(value) and low <= value <= high:
+            return value
         return self.floats(key, (), low, high).flat[0]
 
     def items(self, key: str) -> list[Any]:

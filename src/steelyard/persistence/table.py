@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import struct
 import sys
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -89,13 +89,17 @@ def _holds(name: str, value: Any) -> bool:
 
 def describe_schema(schema: TableSchema) -> list[dict[str, Any]]:
     """Describe the attributes of a table."""
-    features = [asdict(feature) for feature in schema.features]
-    for feature in features:
-        feature |= {key: list(feature[key]) for key in ("values", "edges")}
-        feature["cuts"] = list(map(list, feature["cuts"]))
-        sides = feature["sides"]
-        feature["sides"] = [{**side, "groups": list(side["groups"])} for side in sides]
-    return features
+    names = [field.name for field in fields(FeatureSchema)]
+    return [
+        {
+            **{name: getattr(feature, name) for name in names},
+            "values": list(feature.values),
+            "edges": list(feature.edges),
+            "cuts": list(map(list, feature.cuts)),
+            "sides": [{**vars(s), "groups": list(s.groups)} for s in feature.sides],
+        }
+        for feature in schema.features
+    ]
 
 
 def read_schema(reader: ObjectReader) -> TableSchema:
