@@ -149,11 +149,11 @@ class Declared(BaseEstimator):
         for base in reversed(cls.__mro__[1:]):
             inherited |= vars(base).get("_settings", {})
             attributes |= vars(base).get("_learned", {})
-        own: dict[str, Setting] = {}
+        declared: dict[str, Setting] = {}
         for name, value in list(vars(cls).items()):
             if isinstance(value, Setting):
                 above = inherited.get(name, Setting(None))
-                own[name] = Setting(
+                declared[name] = Setting(
                     value.default,
                     value.allowed or above.allowed,
                     value.about or above.about,
@@ -164,7 +164,7 @@ class Declared(BaseEstimator):
             elif isinstance(value, LearnedAttribute):
                 attributes[name] = value
                 delattr(cls, name)
-        cls._settings = {**inherited, **own}
+        cls._settings = {**inherited, **declared}
         cls._learned = attributes
         if "__init__" not in vars(cls):
             cls.__init__ = _written_init(cls)  # type: ignore[method-assign]

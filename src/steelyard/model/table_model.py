@@ -19,13 +19,12 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.kernels import scoring
-from steelyard.model.base import MeanTerms, Model, SomeClasses, TwoArrays, softmax
+from steelyard.model.base import MeanTerms, Model, SomeClasses, TwoArrays
 from steelyard.proba.counts import Counts
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.by_schema import on_grid
 from steelyard.table.codes import CodeBlock, Codes, FeatureTable
 from steelyard.table.schema import TableSchema
-from steelyard.table.summary.whole_column import NumberRange, range_of
 
 if TYPE_CHECKING:
     from steelyard.model.training import TrainingSet
@@ -358,36 +357,3 @@ def log_odds(proba: Floats) -> Floats:
     chosen = proba[:, 1:] if proba.shape[1] == 2 else proba
     p = np.clip(chosen, least, 1.0 - least)
     return np.asarray(np.clip(np.log(p) - np.log1p(-p), -_MAX_ODDS, _MAX_ODDS))
-
-
-def held_out_ranges(
-    training: TrainingSet, held_out: tuple[Floats, Floats] | None
-) -> list[NumberRange] | None:
-    """Return ranges of the log-odds of held-out rows.
-
-    Those of training rows are more extreme. None if no rows were held out, or if
-    posteriors had other class weights.
-    """
-    if held_out is None or training.earlier is not None:
-        return None
-    return None if training.class_factors is not None else _score_ranges(*held_out)
-
-
-def sampled_ranges(model: Model, training: TrainingSet) -> list[NumberRange] | None:
-    """Return ranges of the log-odds of up to 4,096 evenly spaced training rows.
-
-    None for rows that were only counted, and for lazy models.
-    """
-    if training.earlier is not None or model.is_lazy:
-        return None
-    sample = training.sample
-    # In NumPy: a fit of few rows is not to wait for a compiler.
-    scores = model.scores(sample.codes, training.n_jobs)
-    proba = softmax(model.link_scale * scores)
-    return _score_ranges(proba, sample.sample_weight)
-
-
-def _score_ranges(proba: Floats, weights: Floats | None) -> list[NumberRange] | None:
-    ranges = [range_of(scores, weights) for scores in log_odds(proba).T]
-    complete = [span for span in ranges if span is not None and span.histogram]
-    return complete if len(complete) == len(ranges) else None

@@ -4,31 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
+from steelyard._common.arrays import Floats
 from steelyard._common.threads import one_blas_thread
 from steelyard.fitting.problem import Fit
-from steelyard.model.table_model import held_out_ranges, sampled_ranges
+from steelyard.model.base import Model, softmax
+from steelyard.model.table_model import log_odds
 from steelyard.model.training import TrainingSet
 from steelyard.notices.notice import Notice, arranged
 from steelyard.notices.record import LazySummary, RowSummary
 from steelyard.notices.training import notices_at_fit
 from steelyard.proba.counts import Counts
-from steelyard.table.summary.whole_column import NumberRange
+from steelyard.table.summary.whole_column import NumberRange, range_of
+
+ScoreRanges = list[NumberRange] | None
 
 
 def row_summary(
-    training: TrainingSet, fit: Fit, counts: Counts, more: Sequence[Notice]
+    training: TrainingSet, fit: Fit, counts: Counts, further: Sequence[Notice]
 ) -> LazySummary:
-    """Return the summary of training rows, computed later where few rows give it.
+    """Return the summary of training rows, computed later if few rows give it.
 
     Other rows are neither copied nor kept: their summary is computed at once.
     """
     # The notices have them: a table that is encoded later has no suspects.
     suspects = training.encoder.__dict__.pop("suspects", {})
-    scores = held_out_ranges(training, fit.held_out)
+    ranges = None
+    # Held-out rows are better than those of training, whose log-odds are more extreme;
+    # posteriors with other class weights are not.
+    has_same_weights = training.earlier is None and training.class_factors is None
+    if fit.held_out is not None and has_same_weights:
+        ranges = _score_ranges(*fit.held_out)
     few = training.small_copy()
-    facts = counts, training.n_rows, suspects, more, fit.model, scores
+    facts = counts, training.n_rows, suspects, further, fit.model, ranges
     if few is None:
         return LazySummary.of(_summary(training, *facts))
     return LazySummary(partial(_summary, few, *facts))
@@ -39,13 +47,26 @@ def _summary(
     counts: Counts,
     n_rows: int,
     suspects: Mapping[int, str],
-    more: Sequence[Notice],
-    model: Any,
-    scores: list[NumberRange] | None,
+    further: Sequence[Notice],
+    model: Model,
+    ranges: ScoreRanges,
 ) -> RowSummary:
     # Bits must not depend on how many threads multiply matrices.
     with one_blas_thread():
         notices, hashes = notices_at_fit(training, counts, n_rows, suspects)
-        if scores is None:
-            scores = sampled_ranges(model, training)
-    return RowSummary(arranged([*notices, *more]), hashes, scores)
+        # Rows that were only counted have no scores, and in lazy models each training
+        # row is among its neighbours.
+        if ranges is None and training.earlier is None and not model.is_lazy:
+            sample = training.sample
+            # In NumPy: a fit of few rows is not to wait for a compiler.
+            scores = model.scores(sample.codes, training.n_jobs)
+            proba = softmax(model.link_scale * scores)
+            ranges = _score_ranges(proba, sample.sample_weight)
+    return RowSummary(arranged([*notices, *further]), hashes, ranges)
+
+
+def _score_ranges(proba: Floats, weights: Floats | None) -> ScoreRanges:
+    """Return the ranges of the log-odds of rows, None unless all have a histogram."""
+    ranges = [range_of(scores, weights) for scores in log_odds(proba).T]
+    complete = [span for span in ranges if span is not None and span.histogram]
+    return complete if len(complete) == len(ranges) else None
