@@ -1,12 +1,9 @@
-"""What is learned from, and what comes out.
+"""Training sets, and fitted models.
 
-Here is what every fitted model answers: predictions, and questions about itself. Also
-what models and methods share: derivatives of posteriors in the scores of rows, and what
-methods keep of their rows, from which follows which tables they learn from; and where
-rows are.
-
-``training`` has training sets; ``streamed`` makes them of a source, chunk by chunk.
-``table_model`` is a sum over attributes, ``beside`` how uncertain it is and what was
-changed by hand; ``combined`` are models made of such sums, ``lazy`` those that keep
-their training rows.
+- ``base``: the interface of all models, derivatives of posteriors in the scores of
+  rows, what methods keep of their rows, and backends of rows.
+- ``training`` has training sets; ``streamed`` makes them of a source, chunk by chunk.
+- ``table_model`` is a sum over attributes, ``uncertainty`` the variances of its
+  log-odds, ``edits`` changes by hand. ``combined`` has models that are made of such
+  sums, ``lazy`` those that keep their training rows.
 """

@@ -1,4 +1,9 @@
-"""Fitted attributes in a model file, by name, each with the shape it must have."""
+"""Fitted attributes in a model file, by name, each with the shape it must have.
+
+A new one is declared with ``learned`` in its class and has a line in ``ATTRIBUTES``; a
+dataclass of arrays is a ``codec.record`` of its fields, as ``_UNCERTAINTY`` is. Then
+``python tools/declare.py`` and a row in ``docs/model_file.md``.
+"""
 
 from __future__ import annotations
 
