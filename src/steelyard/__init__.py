@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from steelyard.lab.runner import compare
     from steelyard.notices.notice import Notice as Notice
     from steelyard.persistence.files import load
-    from steelyard.table.discretizers.unsupervised import *  # noqa: F403
+    from steelyard.table.discretizers import *  # noqa: F403
     from steelyard.table.encoder import *  # noqa: F403
 
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from steelyard.kernels import counting
-from steelyard.table.by_schema import extremes
+from steelyard.table.encoding import extremes
 from steelyard.table.factors import Factor
 
 LONG = 20_000  # compiled; short columns go through NumPy

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.table.discretizers.base import MDLDiscretizer
+from steelyard.table.discretizers.mdl import MDLDiscretizer
 from steelyard.table.discretizers.unsupervised import (
     EqualFrequencyDiscretizer,
     EqualWidthDiscretizer,

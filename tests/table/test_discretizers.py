@@ -21,12 +21,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from steelyard import TableEncoder
 from steelyard.exceptions import ParameterError
-from steelyard.table.discretizers.base import (
-    MDLDiscretizer,
-    _xlog2,
-    float_columns,
-    map_columns,
-)
+from steelyard.table.discretizers.base import float_columns, map_columns
+from steelyard.table.discretizers.mdl import MDLDiscretizer, _xlog2
 from steelyard.table.discretizers.unsupervised import (
     EqualFrequencyDiscretizer,
     EqualWidthDiscretizer,

@@ -11,14 +11,8 @@ from sklearn.exceptions import DataConversionWarning
 from steelyard import NaiveBayes
 from steelyard.exceptions import TableError
 from steelyard.table.frames import as_table
-from steelyard.table.labels import (
-    as_label_column,
-    encode_labels,
-    known_labels,
-    labelled_rows,
-    read_rows,
-    training_rows,
-)
+from steelyard.table.labels import as_label_column, encode_labels, known_labels
+from steelyard.table.rows import labelled_rows, read_rows, training_rows
 
 TEXT = ["b", "a", "b", "c"]
 WHOLE = [7, -1, 7, 12]

@@ -9,7 +9,7 @@ import pytest
 import steelyard as sy
 from steelyard.exceptions import ColumnError
 from steelyard.table.frames import as_table
-from steelyard.table.summary.whole_column import N_BARS, range_of
+from steelyard.table.ranges import N_BARS, range_of
 
 CLASSIFIERS = [sy.NaiveBayes, lambda: sy.NaiveBayes(numeric="gaussian")]
 

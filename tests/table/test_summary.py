@@ -15,7 +15,8 @@ from steelyard.model.training import Encoding, Preparation, class_factors, encod
 from steelyard.table.discretizers.unsupervised import FixedEdgesDiscretizer
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import as_table
-from steelyard.table.labels import encode_labels, training_rows
+from steelyard.table.labels import encode_labels
+from steelyard.table.rows import training_rows
 from steelyard.table.summary.table_summary import TableSummary
 
 pytestmark = pytest.mark.filterwarnings(

@@ -113,6 +113,17 @@ def run(
     yield from _pool(n_threads).map(work, items)
 
 
+def run_blocks(
+    function: Callable[[slice], object], n_rows: int, n_jobs: int | None
+) -> None:
+    """Call a function with each block of ``n_rows`` rows, on as many threads."""
+    if 0 < n_rows <= _MIN_ROWS:
+        function(slice(0, n_rows))
+        return
+    for _ in run(function, row_blocks(n_rows), thread_count(n_jobs)):
+        pass
+
+
 _inside = threading.local()
 
 

@@ -13,9 +13,9 @@ from steelyard._common.arrays import is_elsewhere
 from steelyard.classifiers import facade
 from steelyard.exceptions import ParameterError, TableError, check_fitted
 from steelyard.io import as_source
-from steelyard.table.by_schema import SchemaEncoder
 from steelyard.table.codes import Codes
 from steelyard.table.dates import date_of_part
+from steelyard.table.encoding import SchemaEncoder
 from steelyard.table.frames import as_table
 
 if TYPE_CHECKING:

@@ -17,12 +17,13 @@ from steelyard.classifiers.base.estimator import BaseNB
 from steelyard.exceptions import ColumnError, ParameterError, check_fitted
 from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import places_in
-from steelyard.table.codes import BlockBuilder
+from steelyard.table.codes import Codes
 from steelyard.table.dates import dates_in
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.labels import class_factors, class_places, united_classes
+from steelyard.table.learning import with_values
+from steelyard.table.ranges import added_ranges
 from steelyard.table.schema import FeatureSchema, TableSchema
-from steelyard.table.summary.whole_column import added_ranges, with_values
 
 __all__ = ["merge"]
 
@@ -82,7 +83,7 @@ def merge(*models: Any) -> Any:
     total, factors = sum(counts[1:], start=counts[0]), None
     if recipe.class_weight is not None:
         factors = class_factors(recipe.class_weight, classes, total.by_class)
-    codes = BlockBuilder(0, len(encoder.schema_)).finish(encoder.schema_)
+    codes = Codes(encoder.schema_, 0, ())
     nobody = classes, np.empty(0, dtype=np.uint32), None, recipe, factors
     training = TrainingSet(None, encoder, codes, *nobody, earlier=total)
     made = clone(first)

@@ -153,7 +153,7 @@ def _page_options(clf: Any, arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _some_rows(clf: Any, path: str, most: int) -> Any:
     """Return evenly spaced rows of a file, with their labels if it has any."""
-    from steelyard.table.summary.whole_column import evenly
+    from steelyard.table.ranges import evenly
 
     try:
         table, y = rows_and_labels(clf, path, getattr(clf, "target_name_", None))

@@ -33,8 +33,8 @@ from steelyard.model.base import Model
 from steelyard.model.table_model import NBModel
 from steelyard.proba.counts import Counts
 from steelyard.proba.gaussian import GaussianTable
-from steelyard.table.by_schema import bins_of, encode_numbers
 from steelyard.table.codes import BlockBuilder, Codes, code_dtype
+from steelyard.table.encoding import bins_of, encode_numbers
 from steelyard.table.labels import known_labels, labels_of_rows
 from steelyard.table.schema import FeatureSchema, TableSchema
 

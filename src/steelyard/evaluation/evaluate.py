@@ -18,12 +18,8 @@ from steelyard.exceptions import ParameterError, TableError
 from steelyard.notices.check import NewRows
 from steelyard.notices.notice import Notice
 from steelyard.table.frames import split_column
-from steelyard.table.labels import (
-    check_n_labels,
-    check_weights,
-    encode_labels,
-    labels_of_rows,
-)
+from steelyard.table.labels import check_n_labels, encode_labels, labels_of_rows
+from steelyard.table.rows import check_weights
 
 __all__ = ["Evaluation", "MeasureTable", "evaluate", "evaluate_chunks", "thresholds"]
 

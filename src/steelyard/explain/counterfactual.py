@@ -17,7 +17,7 @@ from steelyard.explain.row_cells import RowCells, number_label
 from steelyard.explain.shared import PlainData, number_text, typical_numbers
 from steelyard.explain.value_tables import gaussian_points
 from steelyard.model.base import TwoArrays
-from steelyard.table.summary.whole_column import NumberRange
+from steelyard.table.ranges import NumberRange
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from steelyard.explain.shared import (
 from steelyard.model.base import Model
 from steelyard.model.uncertainty import LEVEL, half_width
 from steelyard.table.frames import as_table
-from steelyard.table.summary.whole_column import NumberRange
+from steelyard.table.ranges import NumberRange
 
 if TYPE_CHECKING:
     from steelyard.classifiers.base.estimator import BaseNB

@@ -36,7 +36,7 @@ from steelyard.model.edits import Edit
 from steelyard.model.table_model import NBModel
 from steelyard.model.uncertainty import Uncertainty
 from steelyard.proba.counts import Counts
-from steelyard.table.summary.whole_column import NumberRange
+from steelyard.table.ranges import NumberRange
 
 if TYPE_CHECKING:
     from steelyard.classifiers.base.estimator import BaseNB

@@ -46,8 +46,8 @@ from steelyard.notices.notice import in_lines
 from steelyard.proba.counts import Counts
 from steelyard.table.frames import as_table
 from steelyard.table.labels import known_labels, labels_of_rows
+from steelyard.table.ranges import NumberRange
 from steelyard.table.schema import TableSchema
-from steelyard.table.summary.whole_column import NumberRange
 
 if TYPE_CHECKING:
     from steelyard.classifiers.base.estimator import BaseNB

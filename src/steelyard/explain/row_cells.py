@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.text import text_table
 from steelyard.explain.shared import PlainData
-from steelyard.table.by_schema import ColumnCells, encode_numbers
 from steelyard.table.codes import CodeBlock, Codes, by_width, code_dtype
 from steelyard.table.columns import TableColumn
+from steelyard.table.encoding import encode_numbers
 from steelyard.table.schema import FeatureSchema, TableSchema
 
 # How many training rows are shown as text.
@@ -134,10 +134,10 @@ def describe_cells(
 def raw_values(feature: FeatureSchema, column: TableColumn) -> list[Any]:
     """Return cells as they were given, None if they are missing."""
     if feature.kind == "categorical" or column.cells == "text":
-        factor = ColumnCells(column).factor
+        factor = column.finite_factor
         values = list(factor.values)
         return [None if k < 0 else values[k] for k in factor.indices.tolist()]
-    numbers = ColumnCells(column).numbers
+    numbers = column.finite_numbers
     return [None if np.isnan(x) else x for x in numbers.tolist()]
 
 

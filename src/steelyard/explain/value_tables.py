@@ -25,9 +25,9 @@ from steelyard.model.table_model import NBModel, numbers_by_class
 from steelyard.model.uncertainty import Uncertainty, half_width
 from steelyard.proba.counts import Counts
 from steelyard.proba.gaussian import GaussianTable
-from steelyard.table.by_schema import on_grid
+from steelyard.table.encoding import on_grid
+from steelyard.table.ranges import NumberRange
 from steelyard.table.schema import FeatureSchema, TableSchema
-from steelyard.table.summary.whole_column import NumberRange
 
 # Numbers at which a density is tabulated.
 _POINTS = 61

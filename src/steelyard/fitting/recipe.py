@@ -19,16 +19,10 @@ from steelyard.model.base import RowsNeeded, most_needed
 from steelyard.model.streamed import encode_source
 from steelyard.model.training import Preparation, TrainingSet, encode_table
 from steelyard.solvers import Box
-from steelyard.table.labels import (
-    check_two_classes,
-    joined_labels,
-    labelled_rows,
-    read_rows,
-    refuse_no_labels,
-    weighted_rows,
-)
+from steelyard.table.labels import check_two_classes, joined_labels, refuse_no_labels
+from steelyard.table.rows import labelled_rows, read_rows, weighted_rows
 from steelyard.table.schema import TableSchema
-from steelyard.table.summary.column_rules import column_positions
+from steelyard.table.treatments import column_positions
 from steelyard.weighting import (
     AttributeWeighting,
     HierarchicalWeighting,

@@ -23,7 +23,7 @@ from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
 from steelyard.solvers import Box, Cone, Solution
 from steelyard.table.schema import FeatureSchema, TableSchema
-from steelyard.table.summary.column_rules import column_positions
+from steelyard.table.treatments import column_positions
 from steelyard.weighting import LogProbs, Weighting
 
 if TYPE_CHECKING:

@@ -30,15 +30,11 @@ from steelyard.kernels.cuda.launching import (
 )
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
-from steelyard.table.by_schema import look_up_of
 from steelyard.table.codes import Codes
 from steelyard.table.encoder import TableEncoder
-from steelyard.table.labels import (
-    check_two_classes,
-    check_weights,
-    class_factors,
-    encode_labels,
-)
+from steelyard.table.encoding import look_up_of
+from steelyard.table.labels import check_two_classes, class_factors, encode_labels
+from steelyard.table.rows import check_weights
 from steelyard.table.schema import FeatureSchema, TableSchema
 
 _KEPT_THERE = ("counts", "sums", "pairs")

@@ -22,8 +22,8 @@ from steelyard.kernels import scoring
 from steelyard.model.base import MeanTerms, Model, SomeClasses, TwoArrays
 from steelyard.proba.counts import Counts
 from steelyard.proba.gaussian import GaussianTable
-from steelyard.table.by_schema import on_grid
 from steelyard.table.codes import CodeBlock, Codes, FeatureTable
+from steelyard.table.encoding import on_grid
 from steelyard.table.schema import TableSchema
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from steelyard.table.codes import Codes, Workspace
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import Table
 from steelyard.table.labels import class_factors, class_places, class_totals
+from steelyard.table.ranges import evenly
 from steelyard.table.schema import Side, TableSchema
-from steelyard.table.summary.whole_column import evenly
 
 # Tables with at most this many cells may be copied and kept until their summary is
 # needed, and of a longer matrix a sample with at most this many.
@@ -47,7 +47,8 @@ class Encoding:
 
     def encoder(self, n_jobs: int | None) -> TableEncoder:
         """Return an encoder that has learned nothing yet."""
-        settings = {k: v for k, v in vars(self).items() if k != "skips_unlabelled"}
+        settings = dict(vars(self))
+        del settings["skips_unlabelled"]
         return TableEncoder(**settings, n_jobs=n_jobs)
 
 

@@ -39,13 +39,12 @@ from steelyard.monitoring.result import (
 from steelyard.notices.check import NewRows
 from steelyard.notices.notice import ColumnCheck
 from steelyard.proba.counts import Counts
-from steelyard.table.by_schema import ColumnCells
 from steelyard.table.dates import date_of_part
 from steelyard.table.factors import is_missing
 from steelyard.table.frames import as_table, take_rows
 from steelyard.table.labels import check_n_labels
+from steelyard.table.ranges import NumberRange, counted_bars
 from steelyard.table.schema import TableSchema
-from steelyard.table.summary.whole_column import NumberRange, counted_bars
 
 __all__ = ["DriftMonitor", "drift_of"]
 
@@ -224,7 +223,7 @@ class DriftMonitor:
             for k, (where, odds) in enumerate(scores):
                 self._add_bars(tally, -1 - k, where, odds)
         for j in np.flatnonzero(self._by_bars).tolist():
-            numbers = ColumnCells(columns[j]).numbers
+            numbers = columns[j].finite_numbers
             present = numbers[~np.isnan(numbers)]
             self._add_bars(tally, j, self._ranges[j], present)
         if y is not None:

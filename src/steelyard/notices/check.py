@@ -28,10 +28,10 @@ from steelyard.notices.notice import (
     column_checks,
     column_notices,
 )
-from steelyard.table.by_schema import ColumnCells, Look
 from steelyard.table.codes import comparable
 from steelyard.table.columns import TableColumn
 from steelyard.table.dates import date_of_part
+from steelyard.table.encoding import Look, encode, factor_as_fitted
 from steelyard.table.frames import Table, as_series, as_table, names_for
 from steelyard.table.schema import TableSchema
 
@@ -109,9 +109,9 @@ def _new_hashes(columns: Sequence[TableColumn], schema: TableSchema) -> Hashes:
     """Hash the rows of new columns, as those of training were."""
 
     def content(j: int, column: TableColumn) -> NDArray[Any]:
-        cells, feature = ColumnCells(column), schema.features[j]
+        feature = schema.features[j]
         is_coded = feature.kind == "categorical" or column.cells == "text"
-        return cells.encoded(feature) if is_coded else cells.numbers
+        return encode(column, feature) if is_coded else column.finite_numbers
 
     return row_hashes(content(j, column) for j, column in enumerate(columns))
 
@@ -181,7 +181,7 @@ class NewRows:
         """Return a function that examines rows while they are encoded."""
         self._n_rows += table.n_rows
         self._matched(table)
-        return lambda j, cells, codes: _add_cells(self.columns[j], cells, codes)
+        return lambda j, column, codes: _add_cells(self.columns[j], column, codes)
 
     def add(self, X: Any, y: Any = None) -> None:
         """Examine further rows; with labels as rows to evaluate on."""
@@ -227,7 +227,7 @@ class NewRows:
 
     def _add_column(self, check: ColumnCheck, column: TableColumn) -> None:
         try:
-            _add_cells(check, ColumnCells(column))
+            _add_cells(check, column)
         except ColumnError as error:
             text = str(error).removeprefix(f"{column.label} ").split(". ")[0]
             notice = Notice("other-kind", text, check.name, advice="predict refuses it")
@@ -280,41 +280,42 @@ def _spellings(label: Any) -> set[Any]:
     return {label, str(label), str(label).strip()}
 
 
-def _add_cells(check: ColumnCheck, cells: ColumnCells, codes: Any = None) -> None:
+def _add_cells(check: ColumnCheck, column: TableColumn, codes: Any = None) -> None:
     """Count the cells of a column; codes may show that none is unseen."""
     feature = check.feature
     if feature.left_out:
         return
     if feature.kind != "categorical":
-        if cells.column.cells == "text":
-            cells.encoded(feature)
+        if column.cells == "text":
+            encode(column, feature)
         else:
-            _add_numbers(check, cells)
+            _add_numbers(check, column)
     elif codes is not None and codes.all():
         missing = feature.missing_code
         n_missing = int(np.count_nonzero(codes == missing)) if missing else 0
         check.add_values(len(codes), n_missing, {})
     else:
-        _add_values(check, cells)
+        _add_values(check, column)
 
 
-def _add_values(check: ColumnCheck, cells: ColumnCells) -> None:
+def _add_values(check: ColumnCheck, column: TableColumn) -> None:
     """Count categories, as the model reads them."""
-    codes = check.feature.codes(cells.as_fitted(check.feature).values)
-    counts, n_missing = cells.factor.counts()
+    codes = check.feature.codes(factor_as_fitted(column, check.feature).values)
+    factor = column.finite_factor
+    counts, n_missing = factor.counts()
     unseen = {
         value: n
-        for value, n, code in zip(cells.factor.values, counts, codes, strict=True)
+        for value, n, code in zip(factor.values, counts, codes, strict=True)
         if n and not code
     }
-    check.add_values(len(cells.factor.indices), n_missing, unseen)
+    check.add_values(len(factor.indices), n_missing, unseen)
 
 
-def _add_numbers(check: ColumnCheck, cells: ColumnCells) -> None:
+def _add_numbers(check: ColumnCheck, column: TableColumn) -> None:
     """Count numbers, and those beyond the ends of training."""
     low, high = check.ends or (-np.inf, np.inf)
     # Whole numbers of a small range were counted to encode them.
-    if (narrow := vars(cells).get("narrow")) is not None:
+    if (narrow := vars(column).get("narrow_factor")) is not None:
         counts, n_missing = narrow.counts()
         values, counts = np.array(narrow.values, float), np.array(counts)
         values, counts = values[counts > 0], counts[counts > 0]
@@ -322,7 +323,7 @@ def _add_numbers(check: ColumnCheck, cells: ColumnCells) -> None:
         ends = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
         check.add_numbers(len(narrow.indices), n_missing, *ends, n_beyond)
         return
-    for numbers, n_present, least, most in cells.blocks[1]:
+    for numbers, n_present, least, most in column.number_blocks[1]:
         n_beyond = int(np.count_nonzero(numbers < low)) if least < low else 0
         n_beyond += int(np.count_nonzero(numbers > high)) if most > high else 0
         n_missing = len(numbers) - n_present

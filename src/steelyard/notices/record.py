@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from steelyard.notices.check import RowHashes
     from steelyard.notices.notice import Notice
-    from steelyard.table.summary.whole_column import NumberRange
+    from steelyard.table.ranges import NumberRange
 
 
 @dataclass(frozen=True)

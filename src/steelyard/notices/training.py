@@ -25,7 +25,7 @@ from steelyard.table.codes import FeatureTable
 from steelyard.table.dates import dates_in
 from steelyard.table.frames import Table
 from steelyard.table.labels import is_measured
-from steelyard.table.summary.whole_column import NumberRange, evenly
+from steelyard.table.ranges import NumberRange, evenly
 
 # The command line has an option by the name of the call.
 _LEAVE_OUT = "leave it out (`X.drop(columns=...)`)"

@@ -32,7 +32,7 @@ from steelyard.solvers import (
     Newton,
     SpectralGradient,
 )
-from steelyard.table.discretizers.unsupervised import CLASSES as DISCRETIZERS
+from steelyard.table.treatments import DISCRETIZERS
 from steelyard.weighting import WEIGHTINGS
 
 

@@ -237,7 +237,7 @@ def _check_points(*spans: tuple[float, Any, float]) -> str | None:
 
 
 _RANGE = codec.record(
-    "table.summary.whole_column.NumberRange",
+    "table.ranges.NumberRange",
     low=codec.numbers(),
     high=codec.numbers(),
     quartiles=codec.some_numbers(3),
@@ -260,7 +260,7 @@ def _read_ranges(reader: ObjectReader, key: str, sizes: Sizes) -> list[Any]:
 
 # By columns, of which those of many classes are packed.
 _SCORE_RANGES = codec.record(
-    "table.summary.whole_column.NumberRange",
+    "table.ranges.NumberRange",
     low=codec.numbers("o"),
     high=codec.numbers("o"),
     quartiles=codec.numbers("oq"),

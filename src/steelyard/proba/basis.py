@@ -22,7 +22,7 @@ from scipy.sparse import csr_array
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard.proba.encodings import Encodings
-from steelyard.table.discretizers.unsupervised import EqualFrequencyDiscretizer
+from steelyard.table.discretizers import EqualFrequencyDiscretizer
 from steelyard.table.schema import FeatureSchema, Side, TableSchema
 
 # Finest bins of a column with several length scales: most numbers of bins divide it.

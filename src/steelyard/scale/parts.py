@@ -24,7 +24,8 @@ from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.codes import MEMORY, Codes
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import Table, as_series, as_table
-from steelyard.table.labels import as_label_column, check_weights, known_labels
+from steelyard.table.labels import as_label_column, known_labels
+from steelyard.table.rows import check_weights
 from steelyard.table.summary.number_cells import Rereading
 from steelyard.table.summary.table_summary import TableSummary
 from steelyard.weighting.base import Effect

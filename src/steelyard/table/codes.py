@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from steelyard._common.arrays import Floats, Ints
-from steelyard._common.threads import pieces, row_blocks, run, thread_count
+from steelyard._common.threads import pieces, run_blocks
 from steelyard.kernels import counting
 from steelyard.table.schema import FeatureSchema, Side, TableSchema
-
-if TYPE_CHECKING:
-    from steelyard.table.columns import TableColumn
 
 EncodedColumn = tuple[FeatureSchema, NDArray[Any]]
 """An attribute, and the cells of its column as codes or numbers."""
@@ -252,8 +249,7 @@ class Codes:
                 both = _plain(a[rows]), _plain(b[rows])
                 counting.join(*both, parts_a, parts_b, out[rows])
 
-        for _ in run(join, row_blocks(self.n_rows), thread_count(n_jobs)):
-            pass
+        run_blocks(join, self.n_rows, n_jobs)
 
     def _coarse(self, side: Side, factor: int) -> tuple[Any, NDArray[np.uint32]]:
         """Return a column as it is stored, and what each stored value adds to joint."""
@@ -319,19 +315,6 @@ class BlockBuilder:
         else:
             block = np.array([position], dtype=np.int64)
             self._wide.append(CodeBlock(cells[:, None], block))
-
-    def collect(
-        self,
-        function: Callable[[int], EncodedColumn | None],
-        columns: list[TableColumn],
-        n_jobs: int | None,
-    ) -> None:
-        """Take what a function makes of each column, given its position."""
-        encoded = run(function, range(len(columns)), thread_count(n_jobs))
-        for column, made in zip(columns, encoded, strict=True):
-            if made is not None:
-                self.add(*made)
-            column.release()
 
     def finish(self, schema: TableSchema) -> Codes:
         """Put what was added into one set of codes."""

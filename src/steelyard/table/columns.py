@@ -30,6 +30,12 @@ _INTEGERS = frozenset(
     getattr(nw, f"{sign}Int{bits}") for sign in ("", "U") for bits in (8, 16, 32, 64)
 )
 
+# Numbers are read several times, all but the first from the cache.
+_ROWS_IN_CACHE = 65_536
+
+BlockEnds = tuple[Floats, int, float, float]
+"""Some numbers, how many are not NaN, and the smallest and the largest of these."""
+
 
 class TableColumn:
     """One named column of a table; the base class of the forms of storage."""
@@ -39,6 +45,22 @@ class TableColumn:
 
     is_date: ClassVar[bool] = False
     """Whether the numbers are days."""
+
+    _computed: ClassVar[tuple[str, ...]] = (
+        "finite_factor",
+        "number_blocks",
+        "narrow_factor",
+    )
+    """What is computed from the cells once, until ``release``."""
+
+    declared: list[Any] | None = None
+    """Values declared by a category or enum type, None for other types."""
+
+    order: tuple[Any, ...] | None = None
+    """Declared values in their order, None for types that have none."""
+
+    is_integer: bool = False
+    """Whether the column holds whole numbers only, by its type."""
 
     def __init__(
         self,
@@ -62,23 +84,7 @@ class TableColumn:
     @property
     def label(self) -> str:
         """How messages call this column: by name, or by position without names."""
-        name = self.position if self.name is None else repr(self.name)
-        return f"Column {name}"
-
-    @property
-    def declared(self) -> list[Any] | None:
-        """Values declared by a category or enum type, None for other types."""
-        return None
-
-    @property
-    def order(self) -> tuple[Any, ...] | None:
-        """Declared values in their order, None for types that have none."""
-        return None
-
-    @property
-    def is_integer(self) -> bool:
-        """Whether the column holds whole numbers only, by its type."""
-        return False
+        return column_label(self.position, self.name)
 
     def numbers(self) -> Floats:
         """Cells as float64, missing ones as NaN, shape (n,)."""
@@ -88,13 +94,6 @@ class TableColumn:
         """Distinct values and where they are."""
         return factors.factor_objects(self.objects())
 
-    def narrow_factor(self) -> Factor | None:
-        """Distinct values of many whole numbers in a small range, None for others.
-
-        It is found in a fraction of the time that the numbers would take.
-        """
-        return None
-
     def objects(self) -> Sequence[Any]:
         """Cells as Python objects."""
         return self._values.tolist()
@@ -103,8 +102,65 @@ class TableColumn:
         """Return the cells at some positions, in that order, as a column."""
         return type(self)(self.position, self.name, self._values[rows])
 
+    # -------------------------------------------------------- computed once, and finite
+
+    @cached_property
+    def finite_factor(self) -> Factor:
+        """Distinct values and where they are; infinite ones are refused."""
+        factor = self.factor()
+        for k, value in enumerate(factor.values):
+            if isinstance(value, float) and math.isinf(value):
+                raise self._infinite(np.flatnonzero(factor.indices == k))
+        return factor
+
+    @cached_property
+    def number_blocks(self) -> tuple[Floats, list[BlockEnds]]:
+        """Cells as float64, and the ends of blocks of them.
+
+        The ends show whether a number is infinite, which is refused.
+        """
+        numbers, ends = self.numbers(), []
+        for at in range(0, len(numbers), _ROWS_IN_CACHE):
+            present = block = numbers[at : at + _ROWS_IN_CACHE]
+            low, high = present.min(), present.max()
+            if low != low:
+                present = block[block == block]
+                low, high = present.min(initial=np.inf), present.max(initial=-np.inf)
+            if low == -np.inf or high == np.inf:
+                raise self._infinite(np.flatnonzero(np.isinf(numbers)))
+            ends.append((block, len(present), float(low), float(high)))
+        return numbers, ends
+
+    @property
+    def finite_numbers(self) -> Floats:
+        """Cells as float64, missing ones as NaN; infinite ones are refused."""
+        return self.number_blocks[0]
+
+    @cached_property
+    def narrow_factor(self) -> Factor | None:
+        """Distinct values of many whole numbers in a small range, None for others.
+
+        It takes a fraction of the time that the numbers would take.
+        """
+        return None
+
     def release(self) -> None:
         """Drop what was computed from the cells and can be computed again."""
+        for name in self._computed:
+            vars(self).pop(name, None)
+
+    def _infinite(self, rows: Ints) -> ColumnError:
+        # A category type may declare a value that is in no row.
+        where = f"in row {rows[0]}" if rows.size else "among its categories"
+        return ColumnError(
+            f"{self.label} holds an infinite number (inf) {where}. Replace it by a "
+            "finite number, or by NaN if it is unknown."
+        )
+
+
+def column_label(position: int, name: str | None) -> str:
+    """Return how messages call a column: by name, or by position without names."""
+    return f"Column {position if name is None else repr(name)}"
 
 
 class ArrayColumn(TableColumn):
@@ -114,13 +170,10 @@ class ArrayColumn(TableColumn):
         kinds: dict[str, CellKind] = {"b": "booleans", "U": "text"}
         storage = kinds.get(values.dtype.kind, "numbers")
         super().__init__(position, name, values, storage)
+        self.is_integer = values.dtype.kind in "iu"
         # Of nearly all columns the first cell tells that not all are missing.
         if values.dtype.kind == "f" and np.isnan(values[:1]).all():
             self.cells = "nothing" if np.isnan(values).all() else "numbers"
-
-    @property
-    def is_integer(self) -> bool:
-        return self._values.dtype.kind in "iu"
 
     def numbers(self) -> Floats:
         return np.ascontiguousarray(self._values, dtype=np.float64)
@@ -151,10 +204,10 @@ class DayColumn(ArrayColumn):
 class PartColumn(ArrayColumn):
     """The months, weekdays or hours of dates."""
 
-    @property
-    def declared(self) -> list[Any] | None:
-        values = PARTS[str(self.name).rpartition(".")[2]]
-        return None if values is None else list(values)
+    def __init__(self, position: int, name: str | None, values: NDArray[Any]) -> None:
+        super().__init__(position, name, values)
+        categories = PARTS[str(name).rpartition(".")[2]]
+        self.declared = None if categories is None else list(categories)
 
 
 class ObjectColumn(TableColumn):
@@ -164,14 +217,14 @@ class ObjectColumn(TableColumn):
 
     def __init__(self, position: int, name: str | None, values: NDArray[Any]) -> None:
         super().__init__(position, name, values)
-        # Where cells share few objects, all questions are asked of those alone.
+        # If cells share few objects, all questions are asked of those alone.
         groups = factors.group_objects(values)
         self._groups = None if groups is None else groups[0]
         self._distinct = values if groups is None else groups[1]
         self.cells = self.storage = classify_objects(self._distinct, self.label)
 
-    @property
-    def is_integer(self) -> bool:
+    @cached_property
+    def is_integer(self) -> bool:  # type: ignore[override]
         return self.cells == "numbers" and all(
             isinstance(value, Integral) or is_missing(value) for value in self._distinct
         )
@@ -187,6 +240,7 @@ class ObjectColumn(TableColumn):
         return Factor(factor.indices[self._groups], factor.values)
 
     def release(self) -> None:
+        super().release()
         self._groups, self._distinct = None, self._values
 
     def _distinct_numbers(self) -> Floats:
@@ -219,12 +273,15 @@ class ObjectColumn(TableColumn):
 class FrameColumn(TableColumn):
     """A column of a pandas, polars, pyarrow or other frame, seen through narwhals."""
 
+    _computed = (*TableColumn._computed, "_floats")
+
     def __init__(
         self, position: int, name: str | None, series: Any, dtype: Any
     ) -> None:
         super().__init__(position, name, series)
         self._dtype = dtype
         self._is_category = isinstance(dtype, (nw.Categorical, nw.Enum))
+        self.is_integer = bool(dtype.is_integer())
         self.cells = self.storage = self._classify()
         self._is_number = self.storage == "numbers" and not self._is_category
         # Of nearly all columns the first cell tells that not all are missing.
@@ -278,31 +335,24 @@ class FrameColumn(TableColumn):
         # Once: narwhals takes longer than a fold of few rows, which is taken twice.
         return _float64(self._values, self._dtype)
 
-    def release(self) -> None:
-        vars(self).pop("_floats", None)
-
     def _is_empty(self) -> bool:
         """Whether all cells are missing: null, or NaN among numbers."""
         if self._is_number:
             return bool(np.isnan(self._floats).all())
         return bool(self._values.null_count() == len(self._values))
 
-    @property
-    def declared(self) -> list[Any] | None:
+    @cached_property
+    def declared(self) -> list[Any] | None:  # type: ignore[override]
         if not self._is_category:
             return None
         categories = factors.categories_of(self._values.to_native())
         return None if categories is None else factors.plain_values(categories)
 
-    @property
-    def order(self) -> tuple[Any, ...] | None:
+    @cached_property
+    def order(self) -> tuple[Any, ...] | None:  # type: ignore[override]
         if not self._is_category or not factors.is_ordered(self._values.to_native()):
             return None
         return tuple(self.declared or ())
-
-    @cached_property
-    def is_integer(self) -> bool:
-        return bool(self._dtype.is_integer())
 
     def numbers(self) -> Floats:
         if self.cells == "nothing":
@@ -336,6 +386,7 @@ class FrameColumn(TableColumn):
         factor_native = factors.NATIVE.get(series.implementation.value)
         return factor_native(series.to_native()) if factor_native else super().factor()
 
+    @cached_property
     def narrow_factor(self) -> Factor | None:
         series = self._values
         if not self._is_number or self._dtype not in _INTEGERS:
@@ -361,24 +412,14 @@ class FactorColumn(TableColumn):
     ) -> None:
         super().__init__(position, name, factor, storage)
         self.is_category, self.is_ordered = is_category, is_ordered
-        self._is_integer = is_integer
+        self.is_integer = is_integer
+        self.declared = factor.values if is_category else None
+        self.order = tuple(factor.values) if is_ordered else None
         if not (factor.indices >= 0).any():
             self.cells = "nothing"
 
     def __len__(self) -> int:
         return len(self._values.indices)
-
-    @property
-    def declared(self) -> list[Any] | None:
-        return self._values.values if self.is_category else None
-
-    @property
-    def order(self) -> tuple[Any, ...] | None:
-        return tuple(self._values.values) if self.is_ordered else None
-
-    @property
-    def is_integer(self) -> bool:
-        return self._is_integer
 
     def numbers(self) -> Floats:
         # The entry added last is the one that index -1 picks.

@@ -29,36 +29,34 @@ from steelyard._common.settings import (
     setting,
     word,
 )
+from steelyard._common.threads import run, thread_count
 from steelyard.exceptions import IdentifierWarning, ParameterError, warn_user
-from steelyard.table.by_schema import (
+from steelyard.table.codes import BlockBuilder, Codes, EncodedColumn
+from steelyard.table.columns import TableColumn, column_label
+from steelyard.table.discretizers.base import Discretizer
+from steelyard.table.encoding import (
     SchemaEncoder,
     as_byte_matrix,
     byte_codes,
     check_cells,
+    encode,
     extremes,
     observed_values,
 )
-from steelyard.table.codes import BlockBuilder, Codes, EncodedColumn
-from steelyard.table.columns import TableColumn
-from steelyard.table.discretizers.base import Discretizer
 from steelyard.table.frames import Table, as_table
-from steelyard.table.labels import encode_labels, training_rows
-from steelyard.table.schema import FeatureSchema, TableSchema
-from steelyard.table.summary.column_rules import (
-    LearnedColumn,
-    Treatment,
-    learned_column,
-    numeric_treatments,
-    treatments,
-)
-from steelyard.table.summary.whole_column import (
+from steelyard.table.labels import encode_labels
+from steelyard.table.learning import (
     LabelledRows,
-    NumberRange,
+    LearnedColumn,
     WholeColumn,
-    added_ranges,
-    sampled,
+    grown,
+    learned_column,
     with_values,
 )
+from steelyard.table.ranges import NumberRange, added_ranges, range_of, sampled
+from steelyard.table.rows import training_rows
+from steelyard.table.schema import FeatureSchema, TableSchema
+from steelyard.table.treatments import Treatment, numeric_treatments, treatments
 
 __all__ = ["TableEncoder"]
 
@@ -163,6 +161,7 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
         TableEncoder
             The encoder itself.
         """
+        check_settings(self)
         table, y, weights = training_rows(X, y, sample_weight, self)
         labels, n_classes = None, 0
         if y is not None:
@@ -197,14 +196,13 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
 
     @property
     def uses_labels(self) -> bool:
-        """Whether cut points of a numeric column are found by the classes of rows."""
+        """Whether cut points of a numeric column depend on the classes of rows."""
         schema = self.schema_.without_interactions
         by_column = numeric_treatments(self.numeric, len(schema), schema.names)
         return any(
-            treatment.supervised
-            for feature, of_column in zip(schema.features, by_column, strict=True)
+            treatment.uses_labels
+            for feature, treatment in zip(schema.features, by_column, strict=True)
             if feature.kind != "categorical"
-            for treatment in of_column
         )
 
     # ---------------------------------------------------------------- from a table
@@ -220,43 +218,41 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
     ) -> Codes:
         """Learn the schema and return the codes of the training table.
 
-        Columns to leave out are those given, or found by what they hold. Ranges of
-        numbers are for who publishes the encoder.
+        Columns to leave out are those given, or those that look like identifiers.
+        Ranges of numbers are for who publishes the encoder. Settings are checked.
         """
-        check_settings(self)
-        by_column = treatments(self, table.columns, table.names)
-        supervised = [t for of_column in by_column for t in of_column if t.supervised]
-        if supervised and y is None:
-            raise ParameterError(
-                f"{type(supervised[0]).__name__} needs labels: call fit(X, y), or set "
-                "`numeric` to 'equal-width' or 'equal-frequency'."
-            )
+        given = self.categorical_features, self.numeric
+        by_column = treatments(*given, table.columns, table.names)
+        if y is None:
+            _refuse_supervised(by_column)
         rows = LabelledRows(table.n_rows, y, weights, n_classes)
-        names: Sequence[str | None] = table.names or [None] * table.n_columns
         known, matrix_codes = self._known_matrix(table, by_column)
-        learned: list[Any] = [None] * table.n_columns
+        columns: list[Any] = [None] * table.n_columns
 
         def learn_column(j: int) -> EncodedColumn | None:
-            is_category = by_column[j][0].kind == "categorical"
-            column = WholeColumn(
-                table.columns[j], names[j], rows, is_category, **known[j]
-            )
-            how = by_column[j], self, table.n_rows, left_out, with_ranges
-            learned[j] = learned_column(column, *how)
+            column, treatment = table.columns[j], by_column[j]
+            is_category = treatment.kind == "categorical"
+            summary = WholeColumn(column, is_category, rows, **known.get(j, {}))
+            how = treatment, self, table.n_rows, left_out, with_ranges
+            columns[j] = learned_column(summary, *how)
+            made = None
             if matrix_codes is None:
-                feature = learned[j].feature
-                return feature, column.encoded(feature)
-            return None
+                made = columns[j].feature, encode(column, columns[j].feature)
+            column.release()
+            return made
 
-        builder = BlockBuilder(table.n_rows, len(by_column))
         # No thread for what is known: fifty such columns took a tenth of a fit.
-        n_jobs = 1 if "values" in known[0] else self.n_jobs
-        builder.collect(learn_column, table.columns, n_jobs)
-        if all(column.is_left_out for column in learned):
+        is_quick = bool(known) and by_column[0].kind == "categorical"
+        n_threads = 1 if is_quick else thread_count(self.n_jobs)
+        builder = BlockBuilder(table.n_rows, table.n_columns)
+        for made in run(learn_column, range(table.n_columns), n_threads):
+            if made is not None:
+                builder.add(*made)
+        if all([column.feature.left_out for column in columns]):
             codes = self.learn(table, y, n_classes, weights, ())
-            self.note_suspects(learned, table.n_rows)
+            self.note_suspects(columns, table.n_rows)
             return codes
-        self.set_learned(learned, table.names, table.n_rows)
+        self.set_learned(columns, table.names, table.n_rows)
         if matrix_codes is None:
             return builder.finish(self.schema_)
         some_left_out = bool(self.schema_.left_out)
@@ -265,8 +261,8 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
     def set_learned(
         self, columns: Sequence[LearnedColumn], names: list[str] | None, n_rows: int
     ) -> None:
-        """Take what was decided about the columns of so many rows."""
-        self.schema_ = TableSchema(tuple(column.feature for column in columns))
+        """Set what was learned about the columns of ``n_rows`` rows."""
+        self.schema_ = TableSchema(tuple([column.feature for column in columns]))
         self.ranges_ = [column.range for column in columns]
         self.n_features_in_ = len(columns)
         if names is not None:
@@ -276,14 +272,15 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
         self.note_suspects(columns, n_rows)
 
     def note_suspects(self, columns: Sequence[LearnedColumn], n_rows: int) -> None:
-        """Remember, and warn of, every column that looks like an identifier."""
+        """Store, and warn of, every column that looks like an identifier."""
         self.suspects = {j: c.suspect for j, c in enumerate(columns) if c.suspect}
         for j, suspect in self.suspects.items():
             done = "consider leaving it out"
             if j in self.schema_.left_out:
                 done = "it is left out, unless `keep_identifiers=True`"
+            label = column_label(j, columns[j].feature.name)
             warn_user(
-                f"{columns[j].label} looks like an identifier: {suspect} in {n_rows} "
+                f"{label} looks like an identifier: {suspect} in {n_rows} "
                 f"rows. It tells nothing about new rows; {done}.",
                 IdentifierWarning,
             )
@@ -294,26 +291,28 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
         codes = self._grow_matrix(table, columns)
         if codes is not None:
             return codes
-        rows, features = LabelledRows(table.n_rows), [*old.features]
+        features = [*old.features]
         ranges: list[NumberRange | None] = [None] * len(old)
 
         def grow_column(j: int) -> EncodedColumn:
-            column = WholeColumn(columns[j], None, rows, is_category=False)
-            edges = partial(self._first_edges, j)
-            features[j] = column.grown(features[j], self.missing, edges)
-            cells = column.encoded(features[j])
-            if features[j].kind != "categorical":
-                ranges[j] = column.known_range()
-            return features[j], cells
+            column, edges = columns[j], partial(self._first_edges, j)
+            feature = grown(column, features[j], self.missing, edges)
+            cells = encode(column, feature)
+            if feature.kind != "categorical":
+                ranges[j] = range_of(column.finite_numbers)
+            column.release()
+            features[j] = feature
+            return feature, cells
 
         builder = BlockBuilder(table.n_rows, len(old))
-        builder.collect(grow_column, columns, self.n_jobs)
+        for made in run(grow_column, range(len(columns)), thread_count(self.n_jobs)):
+            builder.add(*made)
         self._set_grown(features)
         self.ranges_ = added_ranges(self.ranges_, ranges)
         return builder.finish(self.schema_)
 
     def _set_grown(self, features: list[FeatureSchema]) -> None:
-        # The schema stays the same object where nothing is new: that is quick to see.
+        # The schema stays the same object if nothing is new: that is quick to see.
         if any(map(operator.is_not, features, self.schema_.features)):
             self.schema_ = TableSchema(tuple(features))
 
@@ -321,48 +320,47 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
         """Cut points of a column that was empty when cut points were learned."""
         names = self.schema_.names
         by_column = numeric_treatments(self.numeric, self.n_features_in_, names)
-        place = position, None if names is None else names[position]
+        column = position, None if names is None else names[position]
+        nothing = np.empty(0), None, 0, None
         return [
             []
-            if treatment.supervised or not isinstance(treatment, Discretizer)
-            else treatment.known_edges(
-                np.empty(0), None, 0, None, column=place
-            ).tolist()
-            for treatment in by_column[position]
+            if discretizer.supervised
+            else discretizer.column_edges(*nothing, column=column).tolist()
+            for discretizer in by_column[position].discretizers
         ]
 
     # ------------------------------------------------------------ matrices as they are
 
     def _known_matrix(
-        self, table: Table, by_column: list[tuple[Treatment, ...]]
-    ) -> tuple[list[dict[str, Any]], Callable[[TableSchema], Codes] | None]:
-        """Say what is known of the columns of a matrix that is taken without a copy.
+        self, table: Table, by_column: list[Treatment]
+    ) -> tuple[dict[int, dict[str, Any]], Callable[[TableSchema], Codes] | None]:
+        """Return what is known of the columns of a matrix that is taken without a copy.
 
         That is one whose cells are codes or numbers already. Also returned is what
         makes codes of it; None for tables that are read column by column.
         """
-        matrix, kinds = table.matrix, {own[0].kind for own in by_column}
-        nothing: list[dict[str, Any]] = [{}] * table.n_columns
-        # What to impute is found column by column.
+        matrix = table.matrix
+        # What replaces missing cells is computed column by column.
         if matrix is None or self.missing == "impute":
-            return nothing, None
+            return {}, None
+        kinds = {treatment.kind for treatment in by_column}
         if kinds == {"categorical"}:
             small = as_byte_matrix(matrix, self.n_jobs)
             if small is not None:
                 is_bool = matrix.dtype.kind == "b"
                 values = observed_values(*small, is_bool, self.n_jobs)
-                known = [{"values": of_column} for of_column in values]
+                known = {j: {"values": held} for j, held in enumerate(values)}
                 return known, lambda s: byte_codes(s, *small, all_known=True)
         if kinds == {"gaussian"} and matrix.dtype == np.float64:
-            ends = zip(*extremes(matrix, self.n_jobs), strict=True)
+            lows, highs = extremes(matrix, self.n_jobs)
             # Rows at once: a column of them would touch as much memory.
             some = np.asfortranarray(matrix[sampled(len(matrix))])
-            known = [
-                {"ends": (float(low), float(high)), "some": column}
-                for (low, high), column in zip(ends, some.T, strict=True)
-            ]
-            return known, lambda s: Codes(s, len(matrix), (), matrix)
-        return nothing, None
+            ends = {
+                j: {"ends": (float(low), float(high)), "some": some[:, j]}
+                for j, (low, high) in enumerate(zip(lows, highs, strict=True))
+            }
+            return ends, lambda s: Codes(s, len(matrix), (), matrix)
+        return {}, None
 
     def _grow_matrix(self, table: Table, columns: list[TableColumn]) -> Codes | None:
         """Add the values of a matrix of bytes to the schema, and take it as it is."""
@@ -376,6 +374,16 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
             check_cells(feature, column)
         is_bool = columns[0].cells == "booleans"
         values = observed_values(*small, is_bool, self.n_jobs)
-        more = zip(features, values, strict=True)
-        self._set_grown([with_values(f, v, partial(list, v)) for f, v in more])
+        by_feature = zip(features, values, strict=True)
+        self._set_grown([with_values(f, v, partial(list, v)) for f, v in by_feature])
         return byte_codes(self.schema_, *small)
+
+
+def _refuse_supervised(by_column: list[Treatment]) -> None:
+    for treatment in by_column:
+        for discretizer in treatment.discretizers:
+            if discretizer.supervised:
+                raise ParameterError(
+                    f"{type(discretizer).__name__} needs labels: call fit(X, y), or "
+                    "set `numeric` to 'equal-width' or 'equal-frequency'."
+                )

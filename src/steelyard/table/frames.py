@@ -16,7 +16,9 @@ from steelyard._common.arrays import Ints
 from steelyard._common.text import did_you_mean
 from steelyard.exceptions import ColumnError, TableError, warn_user
 from steelyard.table.columns import (
+    ArrayColumn,
     DayColumn,
+    ObjectColumn,
     TableColumn,
     array_column,
     series_column,
@@ -100,8 +102,9 @@ def as_table(X: Any, estimator: object = None, *, is_whole: bool = True) -> Tabl
     _check_unique(names)
     _check_size(frame.shape, estimator)
     if not _are_names(frame.columns):
-        columns = map(series_column, range(len(names)), names, frame.iter_columns())
-        return Table(list(columns), frame.shape[0], None)
+        series = enumerate(frame.iter_columns())
+        columns = [series_column(j, None, cells) for j, cells in series]
+        return Table(columns, frame.shape[0], None)
     return _named_table(names, frame, is_whole)
 
 
@@ -311,7 +314,10 @@ def _as_array(X: Any) -> Any:
 
 
 def _table_of_matrix(matrix: NDArray[Any]) -> Table:
-    columns = [array_column(j, None, values) for j, values in enumerate(matrix.T)]
+    kind: type[TableColumn] = ArrayColumn
+    if matrix.dtype == object:
+        kind = ObjectColumn
+    columns = [kind(j, None, values) for j, values in enumerate(matrix.T)]
     has_numbers = matrix.dtype.kind in "biuf"
     return Table(columns, len(matrix), None, matrix if has_numbers else None)
 

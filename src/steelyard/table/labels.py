@@ -1,7 +1,4 @@
-"""Labels: any column of classes becomes sorted classes and a number per row.
-
-Rows that have no label or no weight are left out.
-"""
+"""Labels: any column of classes becomes sorted classes and a number per row."""
 
 from __future__ import annotations
 
@@ -13,19 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.allowed import LARGEST_WEIGHT, MIN_WEIGHT
-from steelyard._common.arrays import Floats, Ints
+from steelyard._common.arrays import Floats
 from steelyard._common.one_cell import by_spelling, one_spelling
 from steelyard._common.text import listed
-from steelyard._common.threads import pieces, row_blocks, run, thread_count
+from steelyard._common.threads import pieces, run_blocks
 from steelyard.exceptions import ParameterError, TableError, warn_user
 from steelyard.table.columns import TableColumn
-from steelyard.table.frames import Table, as_series, as_table
+from steelyard.table.frames import as_series
 
 # Whole numbers of more values than this are measurements, unless they run on.
 MAX_NUMBERS = 20
-
-TrainingRows = tuple[Table, Any, Floats | None]
-"""A table, its labels and its weights."""
 
 
 def as_label_column(y: Any) -> Any:
@@ -99,14 +93,16 @@ def encode_labels(
 
     Labels that differ by blanks at their ends are one class, with a warning.
     """
-    return joined_labels(y, n_jobs)[:2]
+    return joined_labels(as_label_column(y), n_jobs)[:2]
 
 
 def joined_labels(
-    y: Any, n_jobs: int | None = None, is_said: bool = True
+    values: Any, n_jobs: int | None = None, warns: bool = True
 ) -> tuple[NDArray[Any], NDArray[np.uint32], str]:
-    """Return the same, and a clause on labels that became one class, if any."""
-    values = as_label_column(y)
+    """Return the same, and a clause on labels that became one class, if any.
+
+    Labels are as ``as_label_column`` makes them.
+    """
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.size:
         low, high = int(values.min()), int(values.max())
         if low >= 0 and high <= 255:
@@ -128,7 +124,7 @@ def joined_labels(
     if others := sorted({*held}.difference(classes)):
         shown = listed(map(repr, others), 4)
         joined = f"labels that differ from others by blanks only: {shown}"
-        if is_said:
+        if warns:
             text = f"y has {joined}. They are taken as one class each; strip "
             text += "the blanks (`y.str.strip()`) to compare with them."
             warn_user(text, UserWarning)
@@ -165,8 +161,7 @@ def _small_integers(
         else:  # a difference takes a tenth of the time of a look-up
             np.subtract(values[rows], low, out=labels[rows], casting="unsafe")
 
-    for _ in run(encode, row_blocks(len(values)), thread_count(n_jobs)):
-        pass
+    run_blocks(encode, len(values), n_jobs)
     return np.flatnonzero(present).astype(values.dtype), labels
 
 
@@ -177,7 +172,7 @@ def known_labels(
     advice: str = "Announce all classes at the first call.",
 ) -> NDArray[np.uint32]:
     """Return the position of every label among known classes."""
-    present, codes, _ = joined_labels(y, is_said=False)
+    present, codes, _ = joined_labels(as_label_column(y), warns=False)
     labels = present.tolist()
     places = _places(labels, classes.tolist(), None)
     if unknown := [v for v, k in zip(labels, places, strict=True) if k is None]:
@@ -186,115 +181,6 @@ def known_labels(
             f"classes {classes.tolist()}. {advice}"
         )
     return np.array(places, dtype=np.uint32)[codes]
-
-
-def training_rows(
-    X: Any, y: Any, sample_weight: Any, estimator: object
-) -> TrainingRows:
-    """Check lengths and weights, and leave out the rows of weight zero.
-
-    Labels may be None; otherwise they come back as ``as_label_column`` makes them.
-    """
-    return weighted_rows(*read_rows(X, y, sample_weight, estimator))
-
-
-def read_rows(X: Any, y: Any, sample_weight: Any, estimator: object) -> TrainingRows:
-    """Read a table, its labels (or None) and its weights, and check their lengths."""
-    table = as_table(X, estimator)
-    if table.nested:
-        shown = ", ".join(map(repr, table.nested))
-        warn_user(f"Left out, since they hold nested values: {shown}.", UserWarning)
-    if y is not None:
-        y = labels_of_rows(y, table.n_rows)
-    return table, y, check_weights(sample_weight, table.n_rows)
-
-
-def check_weights(sample_weight: Any, n_rows: int) -> Floats | None:
-    """Return row weights as float64, or None where all are one."""
-    if sample_weight is None:
-        return None
-    try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TableError(f"sample_weight must hold numbers: {error}.") from None
-    if weights.ndim == 0:
-        weights = np.full(n_rows, float(weights))
-    if weights.ndim != 1:
-        raise TableError(
-            f"Sample weights must be 1D array or scalar, got {weights.ndim}D array."
-        )
-    if weights.shape[0] != n_rows:
-        raise TableError(
-            f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: one weight "
-            "for each row."
-        )
-    if not np.isfinite(weights).all():
-        row = int(np.flatnonzero(~np.isfinite(weights))[0])
-        raise TableError(
-            f"sample_weight contains NaN or infinity (row {row}). Weights must be "
-            "finite; use 0 to leave a row out."
-        )
-    if (weights < 0).any():
-        row = int(np.flatnonzero(weights < 0)[0])
-        raise TableError(
-            f"Negative values in data passed to `sample_weight` (row {row}: "
-            f"{weights[row]:g}). Weights must be 0 or more."
-        )
-    outside = (weights > LARGEST_WEIGHT) | (weights < MIN_WEIGHT) & (weights > 0)
-    if outside.any():
-        row = int(np.flatnonzero(outside)[0])
-        raise TableError(
-            f"sample_weight holds {weights[row]:g} (row {row}). Weights must be 0, or "
-            f"from {MIN_WEIGHT:g} to {LARGEST_WEIGHT:g}. Divide all of them by a "
-            "power of ten; use 0 to leave a row out."
-        )
-    if not weights.any():
-        raise TableError("All sample weights are zero: no row is left to learn from.")
-    return weights
-
-
-def chunk_rows(table: Table, y: Any, weights: Any) -> TrainingRows | None:
-    """Check a chunk of rows as `training_rows` does; None if it has no weight."""
-    if weights is not None and not np.any(weights):
-        return None
-    weights = check_weights(weights, table.n_rows)
-    return weighted_rows(table, as_label_column(y), weights)
-
-
-def weighted_rows(table: Table, y: Any, weights: Floats | None) -> TrainingRows:
-    """Leave out the rows of weight zero."""
-    if weights is None or weights.all():
-        return table, y, weights
-    return take_rows(np.flatnonzero(weights), table, y, weights)
-
-
-def labelled_rows(table: Table, y: Any, weights: Floats | None) -> TrainingRows:
-    """Leave out the rows without a label, with a warning.
-
-    Labels are as ``as_label_column`` makes them, one for each row of the table.
-    """
-    has_label = as_series(y).factor().indices >= 0
-    n_missing = int(np.count_nonzero(~has_label))
-    if not n_missing:
-        return table, y, weights
-    if n_missing == table.n_rows:
-        raise TableError("Every label is missing: no row is left to learn from.")
-    warn_user(
-        f"{n_missing} of {table.n_rows} rows have no target and are left out.",
-        UserWarning,
-    )
-    table, y, weights = take_rows(np.flatnonzero(has_label), table, y, weights)
-    # Checked again: the weights that are left may all be zero.
-    return table, y, check_weights(weights, table.n_rows)
-
-
-def take_rows(rows: Ints, table: Table, y: Any, weights: Floats | None) -> TrainingRows:
-    """Return some rows of a table with their labels and weights."""
-    if isinstance(y, np.ndarray):
-        y = y[rows]
-    elif y is not None:
-        y = nw.from_native(y, series_only=True)[rows].to_native()
-    return table.take(rows), y, None if weights is None else weights[rows]
 
 
 def _as_classes(classes: list[Any], values: Any, column: TableColumn) -> NDArray[Any]:

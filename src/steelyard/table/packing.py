@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints
-from steelyard._common.threads import row_blocks, run, thread_count
+from steelyard._common.threads import run_blocks
 from steelyard.kernels import pairs
 from steelyard.table.codes import CodeBlock, Codes
 from steelyard.table.schema import TableSchema
@@ -222,5 +222,4 @@ def _pack_block(
     def pack(rows: slice) -> None:
         pairs.pack(block.values[rows], parts, target, packed[rows])
 
-    for _ in run(pack, row_blocks(len(packed)), thread_count(n_jobs)):
-        pass
+    run_blocks(pack, len(packed), n_jobs)

@@ -29,11 +29,9 @@ from steelyard.table.labels import (
     encode_labels,
     known_labels,
     refuse_no_labels,
-    take_rows,
-    training_rows,
     united_classes,
-    weighted_rows,
 )
+from steelyard.table.rows import take_rows, training_rows, weighted_rows
 
 __all__ = ["KeepsRows", "LearnsInChunks", "TakesChunks", "refuse_edited"]
 

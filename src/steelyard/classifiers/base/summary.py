@@ -15,7 +15,7 @@ from steelyard.notices.notice import Notice, arranged
 from steelyard.notices.record import LazySummary, RowSummary
 from steelyard.notices.training import notices_at_fit
 from steelyard.proba.counts import Counts
-from steelyard.table.summary.whole_column import NumberRange, range_of
+from steelyard.table.ranges import NumberRange, range_of
 
 ScoreRanges = list[NumberRange] | None
 

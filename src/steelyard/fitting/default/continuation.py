@@ -29,7 +29,6 @@ from steelyard._common.threads import pieces
 from steelyard.model.base import RowPlace
 from steelyard.model.training import TrainingSet, encode_table
 from steelyard.proba.counts import Counts, count, rows_in
-from steelyard.table.by_schema import ColumnCells
 from steelyard.table.columns import (
     ArrayColumn,
     DayColumn,
@@ -40,8 +39,8 @@ from steelyard.table.columns import (
 from steelyard.table.factors import EXACT, Factor
 from steelyard.table.frames import Table, with_date_parts
 from steelyard.table.labels import class_factors
+from steelyard.table.learning import with_values
 from steelyard.table.schema import FeatureSchema, TableSchema
-from steelyard.table.summary.whole_column import with_values
 
 # A model is fitted anew when the weight has grown by this share since the last time.
 _REFIT_SHARE = 0.1
@@ -256,12 +255,12 @@ def _stored(column: TableColumn) -> TableColumn:
     """Return a column of cells that nobody else changes: dates, floats or a factor."""
     if isinstance(column, DayColumn):
         return DayColumn(column.position, column.name, column.dates.copy())
-    cells, is_category = ColumnCells(column), column.declared is not None
+    is_category = column.declared is not None
     if column.storage == "numbers" and not is_category and not column.is_integer:
-        numbers = np.array(cells.numbers)
+        numbers = np.array(column.finite_numbers)
         if not (np.abs(numbers) >= EXACT).any():
             return ArrayColumn(column.position, column.name, numbers)
-    factor, is_ordered = cells.factor, column.order is not None
+    factor, is_ordered = column.finite_factor, column.order is not None
     values, positions = _merged_values(factor.values)
     # The entry added last is the one that index -1 picks.
     indices = np.append(positions, -1)[factor.indices]

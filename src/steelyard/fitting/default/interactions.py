@@ -28,7 +28,7 @@ from steelyard.model.training import TrainingSet
 from steelyard.proba.encodings import finest_codes
 from steelyard.solvers.lbfgs import RoughLBFGS
 from steelyard.table.schema import Side, TableSchema, feature_labels
-from steelyard.table.summary.column_rules import column_positions
+from steelyard.table.treatments import column_positions
 from steelyard.weighting import HierarchicalWeighting
 
 if TYPE_CHECKING:

@@ -21,9 +21,10 @@ from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts
 from steelyard.table.codes import CodeBlock, Codes, FeatureTable, code_dtype
 from steelyard.table.frames import as_table
-from steelyard.table.labels import known_labels, labelled_rows, labels_of_rows
+from steelyard.table.labels import known_labels, labels_of_rows
+from steelyard.table.rows import labelled_rows
 from steelyard.table.schema import TableSchema, feature_labels
-from steelyard.table.summary.column_rules import column_positions
+from steelyard.table.treatments import column_positions
 
 
 @dataclass

@@ -1,20 +1,21 @@
 """Discretizers: numbers to bins, as scikit-learn transformers.
 
-Here are bins that do not look at the classes, of equal width or weight, or given;
-``base`` has what all share, and cut points by MDL.
+``base`` has what all share, ``mdl`` cut points that separate the classes, and
+``unsupervised`` bins of equal width or weight, or given ones.
 """
 
-from typing import TYPE_CHECKING
-
-from steelyard._common import names_of
-
-if TYPE_CHECKING:
-    from steelyard.table.discretizers.base import *  # noqa: F403
-    from steelyard.table.discretizers.unsupervised import *  # noqa: F403
-
-__getattr__, __all__ = names_of(
-    "steelyard.table.discretizers",
-    base="Discretizer MDLDiscretizer",
-    unsupervised="CLASSES EqualFrequencyDiscretizer EqualWidthDiscretizer "
-    "FixedEdgesDiscretizer",
+from steelyard.table.discretizers.base import Discretizer
+from steelyard.table.discretizers.mdl import MDLDiscretizer
+from steelyard.table.discretizers.unsupervised import (
+    EqualFrequencyDiscretizer,
+    EqualWidthDiscretizer,
+    FixedEdgesDiscretizer,
 )
+
+__all__ = [
+    "Discretizer",
+    "EqualFrequencyDiscretizer",
+    "EqualWidthDiscretizer",
+    "FixedEdgesDiscretizer",
+    "MDLDiscretizer",
+]

@@ -17,12 +17,10 @@ from steelyard.table.discretizers.base import (
     ColumnId,
     Discretizer,
     Labels,
-    MDLDiscretizer,
     Reads,
 )
 
 __all__ = [
-    "CLASSES",
     "EqualFrequencyDiscretizer",
     "EqualWidthDiscretizer",
     "FixedEdgesDiscretizer",
@@ -253,7 +251,7 @@ class FixedEdgesDiscretizer(Discretizer):
         return self._checked(edges, f" for column {key!r}")
 
     def _one_for_all(self) -> bool:
-        """Tell whether the edges are a single sequence of numbers."""
+        """Whether the edges are a single sequence of numbers."""
         if isinstance(self.edges, Mapping):
             return False
         try:
@@ -274,12 +272,3 @@ class FixedEdgesDiscretizer(Discretizer):
                 f"finite numbers{where}. Got {edges!r} instead."
             )
         return array
-
-
-CLASSES = (
-    EqualFrequencyDiscretizer,
-    EqualWidthDiscretizer,
-    FixedEdgesDiscretizer,
-    MDLDiscretizer,
-)
-"""Every discretizer that a setting may hold."""

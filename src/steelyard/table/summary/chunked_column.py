@@ -10,23 +10,19 @@ import numpy as np
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard.exceptions import ColumnError
-from steelyard.table.by_schema import bins_of
+from steelyard.table.columns import TableColumn, column_label
 from steelyard.table.discretizers.base import Discretizer
+from steelyard.table.encoding import bins_of
 from steelyard.table.factors import EXACT, CellKind, Factor, is_missing
+from steelyard.table.identifiers import numbering
+from steelyard.table.learning import LabelledRows, settled_mean
+from steelyard.table.ranges import NumberRange, weighed_range
 from steelyard.table.schema import FeatureSchema
 from steelyard.table.summary.number_cells import (
     CellsByValue,
     NumberCells,
     Numbers,
     most_cells,
-)
-from steelyard.table.summary.whole_column import (
-    LabelledRows,
-    NumberRange,
-    WholeColumn,
-    numbering,
-    settled_mean,
-    weighed_range,
 )
 
 MAX_VALUES = 1_000_000
@@ -169,7 +165,7 @@ class ChunkedColumn:
         self, position: int, name: str | None, n_classes: int, needs: Needs
     ) -> None:
         self.position, self.name, self._needs = position, name, needs
-        self.label = f"Column {position if name is None else repr(name)}"
+        self.label = column_label(position, name)
         self._hold(Content())
         self.missing: Floats = np.zeros(n_classes)
         """Weight of missing cells by class, shape (K,)."""
@@ -183,37 +179,39 @@ class ChunkedColumn:
         self.declared = None if content.declared is None else list(content.declared)
         self.order = content.order
 
-    def take_in(self, chunk: WholeColumn, place: str) -> None:
+    def take_in(
+        self, column: TableColumn, rows: LabelledRows, is_category: bool, place: str
+    ) -> None:
         """Take in the cells of a chunk."""
         declared = None
-        if chunk.declared is not None:
-            declared = frozenset(chunk.declared if self._needs.declared else ())
+        if column.declared is not None:
+            declared = frozenset(column.declared if self._needs.declared else ())
         content = Content(
-            chunk.storage,
-            chunk.cells,
-            chunk.is_category,
-            chunk.is_integer,
+            column.storage,
+            column.cells,
+            is_category,
+            column.is_integer,
             declared,
-            chunk.order,
+            column.order,
         )
         if content.cells != self.cells:
-            content = replace(content, place=place, example=_example_of(chunk))
+            content = replace(content, place=place, example=_example_of(column))
         self._widen(content)
-        self.missing = self.missing + self._added(chunk)
+        self.missing = self.missing + self._added(column, rows)
         self.values.check(self.label)
 
-    def _added(self, chunk: WholeColumn) -> Floats:
-        """Take in the known cells, and return the weight of the others by class."""
-        rows = chunk.rows
-        if chunk.cells == "nothing":
+    def _added(self, column: TableColumn, rows: LabelledRows) -> Floats:
+        """Add the cells of a chunk, and return the weight of missing ones by class."""
+        if column.cells == "nothing":
             return rows.totals()
         if self.is_category:
-            is_weighed = self._needs.weights or chunk.cells != "text"
-            return self.values.add(chunk.factor, rows, is_weighed)
-        if chunk.narrow is None:
-            return self._numbers().add(chunk.numbers, rows, chunk.is_integer)
+            is_weighed = self._needs.weights or column.cells != "text"
+            return self.values.add(column.finite_factor, rows, is_weighed)
+        if column.narrow_factor is None:
+            numbers = column.finite_numbers
+            return self._numbers().add(numbers, rows, column.is_integer)
         values = Values(rows.n_classes)
-        missing = values.add(chunk.narrow, rows, is_weighed=True)
+        missing = values.add(column.narrow_factor, rows, is_weighed=True)
         self._add_values(values)
         return missing
 
@@ -385,10 +383,9 @@ class ChunkedColumn:
         return replace(cells, mass=cells.mass * self._factors)
 
 
-def _example_of(chunk: WholeColumn) -> Any:
-    """Return one of the first known cells, for a message; None if there is none."""
-    n = min(chunk.rows.n_rows, _LOOKED_AT)
-    some = chunk.column.take(np.arange(n)).objects()
+def _example_of(column: TableColumn) -> Any:
+    """Return one of the first cells that is not missing, for a message."""
+    some = column.take(np.arange(min(len(column), _LOOKED_AT))).objects()
     return next((value for value in some if not is_missing(value)), None)
 
 

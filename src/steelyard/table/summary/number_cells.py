@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats, Ints
 from steelyard.kernels import hashing
 from steelyard.kernels.cuts import midpoints
-from steelyard.table.by_schema import ColumnCells
 from steelyard.table.discretizers.base import ColumnId, Discretizer
 from steelyard.table.frames import Table
-from steelyard.table.labels import chunk_rows, known_labels
-from steelyard.table.summary.whole_column import LabelledRows
+from steelyard.table.labels import known_labels
+from steelyard.table.learning import LabelledRows
+from steelyard.table.rows import chunk_rows
 
 _Keys = NDArray[np.uint64]
 
@@ -136,7 +136,7 @@ class NumberCells:
         weights, n_classes = self.mass[cell, label], self.mass.shape[1]
 
         def counted(values: Floats, times: int = 1) -> Floats:
-            return discretizer.known_edges(
+            return discretizer.column_edges(
                 values,
                 np.tile(label.astype(np.uint32), times),
                 n_classes,
@@ -366,7 +366,7 @@ class Rereading:
             k = j
             if self._names is not None and table.names is not None:
                 k = table.names.index(self._names[j])
-            numbers = ColumnCells(table.columns[k]).numbers
+            numbers = table.columns[k].finite_numbers
             # NaN compares with nothing and is never inside.
             cell = np.searchsorted(low, numbers, side="right") - 1
             inside = (numbers >= low[0]) & (numbers <= high[np.maximum(cell, 0)])

@@ -16,26 +16,15 @@ from steelyard._common.threads import run, thread_count
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.table.columns import TableColumn
 from steelyard.table.dates import is_idle
-from steelyard.table.discretizers.base import Discretizer
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import Table
-from steelyard.table.labels import (
-    chunk_rows,
-    class_factors,
-    class_places,
-    encode_labels,
-)
+from steelyard.table.labels import class_factors, class_places, encode_labels
+from steelyard.table.learning import LabelledRows, LearnedColumn, learned_column
+from steelyard.table.rows import chunk_rows
 from steelyard.table.schema import TableSchema
 from steelyard.table.summary.chunked_column import ChunkedColumn, Needs, spread
-from steelyard.table.summary.column_rules import (
-    LearnedColumn,
-    Treatment,
-    learned_column,
-    numeric_treatments,
-    treatments,
-)
 from steelyard.table.summary.number_cells import NumberCells, Rereading, Spans
-from steelyard.table.summary.whole_column import LabelledRows, WholeColumn
+from steelyard.table.treatments import Treatment, numeric_treatments, treatments
 
 _Places = Ints
 
@@ -123,12 +112,11 @@ class TableSummary:
         rows = LabelledRows(table.n_rows, labels, weights, n_classes)
         columns = self._matched(table, place)
         self._parts.update(table.parts)
-        by_column = treatments(self.encoder, columns, self.names)
+        by_column = self._treatments(columns)
 
         def take_in(j: int) -> None:
-            is_category = by_column[j][0].kind == "categorical"
-            chunk = WholeColumn(columns[j], columns[j].name, rows, is_category)
-            self.columns[j].take_in(chunk, place)
+            is_category = by_column[j].kind == "categorical"
+            self.columns[j].take_in(columns[j], rows, is_category, place)
             columns[j].release()
 
         for _ in run(take_in, range(len(columns)), self._n_threads):
@@ -168,7 +156,7 @@ class TableSummary:
             Factor on the weights of each class, in the order of ``classes``.
         """
         self._drop_idle_parts()
-        encoder, by_column = copy(self.encoder), self._treatments()
+        encoder, by_column = copy(self.encoder), self._treatments(self.columns)
 
         def learn(left_out: Collection[int] | None) -> list[LearnedColumn]:
             def of_column(j: int) -> LearnedColumn:
@@ -178,12 +166,12 @@ class TableSummary:
 
             return list(run(of_column, range(len(self.columns)), self._n_threads))
 
-        columns = found = learn(None)
-        if all(column.is_left_out for column in found):
+        columns = first = learn(None)
+        if all(column.feature.left_out for column in first):
             columns = learn(())
         encoder.set_learned(columns, self.names, self.n_rows)
-        if columns is not found:
-            encoder.note_suspects(found, self.n_rows)
+        if columns is not first:
+            encoder.note_suspects(first, self.n_rows)
         return encoder
 
     def counts_by_code(self, schema: TableSchema) -> Floats | None:
@@ -216,7 +204,8 @@ class TableSummary:
         is given to ``refine``.
         """
         self._drop_idle_parts()
-        coarse, factors, by_column = self._coarse_columns(), None, self._treatments()
+        coarse, factors = self._coarse_columns(), None
+        by_column = self._treatments(self.columns)
         if coarse and class_weight is not None:
             factors = class_factors(class_weight, self.classes, self.by_class)
 
@@ -226,8 +215,10 @@ class TableSummary:
             feature = learned_column(column, *how).feature
             cuts = feature.cuts or [range(len(feature.edges))]
             edges: dict[bool, list[float]] = {False: [], True: []}
-            for own, treatment in zip(cuts, by_column[j], strict=False):
-                edges[bool(treatment.supervised)] += [feature.edges[k] for k in own]
+            for places, discretizer in zip(
+                cuts, by_column[j].discretizers, strict=False
+            ):
+                edges[discretizer.supervised] += [feature.edges[k] for k in places]
             return coarse[j].to_read_again(edges[False], edges[True])
 
         spans = dict(zip(coarse, run(spans_of, coarse, self._n_threads), strict=True))
@@ -254,21 +245,24 @@ class TableSummary:
     def _coarse_columns(self) -> dict[int, NumberCells]:
         """Columns that are cut by cells of more than one number, and those cells."""
         coarse = {}
-        for j, of_column in enumerate(self._treatments()):
+        for j, treatment in enumerate(self._treatments(self.columns)):
             numbers = self.columns[j].numbers
-            if numbers is not None and any(map(_reads_numbers, of_column)):
+            if numbers is not None and treatment.reads_numbers:
                 cells = numbers.by_value()
                 if cells is not None and not cells.is_exact:
                     coarse[j] = cells
         return coarse
 
-    def _treatments(self) -> list[tuple[Treatment, ...]]:
+    def _treatments(
+        self, columns: Sequence[TableColumn] | Sequence[ChunkedColumn]
+    ) -> list[Treatment]:
         if not self.columns:
             raise TableError(
                 "There is no row to learn from: the source is empty, or all its "
                 "weights are zero."
             )
-        return treatments(self.encoder, self.columns, self.names)
+        given = self.encoder.categorical_features, self.encoder.numeric
+        return treatments(*given, columns, self.names)
 
     # ------------------------------------------------------------ chunk by chunk
 
@@ -311,9 +305,9 @@ class TableSummary:
     def _new_columns(self, table: Table) -> Iterator[ChunkedColumn]:
         encoder, names = self.encoder, table.names
         by_column = numeric_treatments(encoder.numeric, table.n_columns, names)
-        for j, of_column in enumerate(by_column):
+        for j, treatment in enumerate(by_column):
             needs = Needs(
-                cells=any(map(_reads_numbers, of_column)),
+                cells=treatment.reads_numbers,
                 weights=self._counts or encoder.missing == "impute",
                 declared=encoder.cardinality == "declared",
             )
@@ -342,10 +336,3 @@ class TableSummary:
                 raise ColumnError(
                     f"{here} has no column {columns[0]!r} that {there} has."
                 )
-
-
-def _reads_numbers(treatment: Treatment) -> bool:
-    """Whether a treatment looks at single numbers."""
-    if isinstance(treatment, Discretizer):
-        return treatment.reads in ("order", "numbers")
-    return treatment.kind == "gaussian-weka"

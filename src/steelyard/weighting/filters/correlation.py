@@ -15,9 +15,9 @@ from steelyard._common.threads import pieces, run, thread_count
 from steelyard.model.base import RowsNeeded
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable
-from steelyard.table.by_schema import bins_of
 from steelyard.table.codes import CodeBlock, code_dtype
-from steelyard.table.discretizers.base import MDLDiscretizer
+from steelyard.table.discretizers import MDLDiscretizer
+from steelyard.table.encoding import bins_of
 from steelyard.table.schema import FeatureSchema, TableSchema, feature_labels
 from steelyard.weighting.attribute import AttributeWeighting
 from steelyard.weighting.base import LogProbs, Start

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.one_cell import number_in
-from steelyard._common.threads import row_blocks, run, thread_count
+from steelyard._common.threads import row_blocks, run, run_blocks, thread_count
 from steelyard.exceptions import ColumnError
 from steelyard.kernels import counting
 from steelyard.kernels.cuts import bin_codes
@@ -32,22 +31,24 @@ from steelyard.table.factors import Factor, is_missing
 from steelyard.table.frames import Table, matched_columns
 from steelyard.table.schema import FeatureSchema, TableSchema
 
-_SAMPLE_ROWS = 512
-# Numbers are read several times, all but the first from the cache.
-_IN_CACHE = 65_536
+# Rows of a matrix that mostly have all values of its columns.
+_MAX_LOOKED_AT = 512
+
+Look = Callable[[int, TableColumn, NDArray[Any]], None]
+"""What is shown the position of a column, the column, and its codes or numbers."""
 
 
 class SchemaEncoder:
-    """Encodes tables by its schema; how one is learned, it need not know."""
+    """Encodes tables by a schema, however that was learned."""
 
     schema_: TableSchema
     if TYPE_CHECKING:
         n_jobs: int | None
 
     def encode(self, table: Table, look: Look | None = None) -> Codes:
-        """Encode a table by the schema; interactions are joined of the codes.
+        """Encode a table by the schema; interactions are joined from the codes.
 
-        ``look`` is shown each column while its cells are read, in whatever thread.
+        ``look`` is called with each column after it was encoded, in any thread.
         """
         codes = self._encode_plain(table, self.schema_.without_interactions, look)
         if codes.schema is self.schema_:
@@ -64,14 +65,16 @@ class SchemaEncoder:
             return codes
 
         def encode_column(j: int) -> EncodedColumn:
-            column, feature = ColumnCells(columns[j]), schema.features[j]
-            encoded = column.encoded(feature)
+            column, feature = columns[j], schema.features[j]
+            encoded = encode(column, feature)
             if look is not None:
                 look(j, column, encoded)
+            column.release()
             return feature, encoded
 
         builder = BlockBuilder(table.n_rows, len(schema.coded))
-        builder.collect(encode_column, columns, self.n_jobs)
+        for made in run(encode_column, range(len(columns)), thread_count(self.n_jobs)):
+            builder.add(*made)
         return builder.finish(schema)
 
     def match(self, table: Table) -> list[TableColumn]:
@@ -110,8 +113,7 @@ def as_byte_matrix(
     def narrow(rows: slice) -> None:
         np.subtract(matrix[rows], lows, out=small[rows], casting="unsafe")
 
-    for _ in run(narrow, row_blocks(matrix.shape[0]), thread_count(n_jobs)):
-        pass
+    run_blocks(narrow, matrix.shape[0], n_jobs)
     return small, lows.astype(np.int64)
 
 
@@ -123,7 +125,7 @@ def observed_values(
 ) -> list[tuple[Any, ...]]:
     """List the distinct values of every column, sorted."""
     minima, maxima = extremes(matrix, n_jobs)
-    sample = matrix[:_SAMPLE_ROWS].view(np.uint8)
+    sample = matrix[:_MAX_LOOKED_AT].view(np.uint8)
     held = np.zeros((matrix.shape[1], 256), dtype=bool)
     held[np.arange(matrix.shape[1]), sample] = True
     stored = np.arange(256, dtype=np.uint8).view(matrix.dtype)
@@ -231,17 +233,8 @@ def encode_matrix(
         infinite = np.isinf(table.matrix[rows])
         if infinite.any():
             column = table.columns[int(np.flatnonzero(infinite.any(axis=0))[0])]
-            _ = ColumnCells(column).numbers  # raises, and says where
+            _ = column.finite_numbers  # raises, and reports where
     return Codes(schema, table.n_rows, (), table.matrix)
-
-
-def _infinite(column: TableColumn, rows: Ints) -> ColumnError:
-    # A category type may declare a value that is in no row.
-    where = f"in row {rows[0]}" if rows.size else "among its categories"
-    return ColumnError(
-        f"{column.label} holds an infinite number (inf) {where}. Replace it by a "
-        "finite number, or by NaN if it is unknown."
-    )
 
 
 def codes_of(feature: FeatureSchema, factor: Factor) -> NDArray[Any]:
@@ -260,93 +253,44 @@ def bins_of(feature: FeatureSchema, numbers: Floats) -> NDArray[Any]:
     return codes
 
 
-class ColumnCells:
-    """The cells of a column, read once however often they are asked for."""
+def encode(column: TableColumn, feature: FeatureSchema) -> NDArray[Any]:
+    """Return the codes of a column, or numbers if the attribute is Gaussian."""
+    if feature.left_out:
+        return np.zeros(len(column), dtype=np.uint8)
+    if feature.kind == "categorical":
+        return codes_of(feature, factor_as_fitted(column, feature))
+    check_cells(feature, column)
+    dtype = code_dtype(feature.n_codes)
+    if column.cells == "text":
+        # All cells were missing at fit, so these are values never seen.
+        unseen = column.finite_factor.indices >= 0
+        if not feature.is_coded:
+            return np.full(unseen.size, math.nan)
+        return np.where(unseen, 0, feature.missing_code).astype(dtype)
+    if feature.kind == "binned" and column.narrow_factor is not None:
+        factor = column.narrow_factor
+        by_value = bins_of(feature, np.array(factor.values, dtype=np.float64))
+        return factor.pick(by_value.tolist(), feature.missing_code, dtype)
+    return encode_numbers(feature, column.finite_numbers)
 
-    def __init__(self, column: TableColumn) -> None:
-        self.column = column
 
-    @cached_property
-    def factor(self) -> Factor:
-        """Distinct values, all of them finite, and where they are."""
-        factor = self.column.factor()
-        for k, value in enumerate(factor.values):
-            if isinstance(value, float) and math.isinf(value):
-                raise _infinite(self.column, np.flatnonzero(factor.indices == k))
+def factor_as_fitted(column: TableColumn, feature: FeatureSchema) -> Factor:
+    """Return the values of a column, numbers as text or text as numbers as at fit.
+
+    Text that is no number is refused if categories were numbers, and so are numbers if
+    no category looks like one.
+    """
+    factor = column.finite_factor
+    if are_of_one_kind(feature, column):
         return factor
-
-    @cached_property
-    def blocks(self) -> tuple[Floats, list[BlockEnds]]:
-        """Cells as float64, all of them finite or NaN, and the ends of blocks.
-
-        That none is infinite is seen by the ends.
-        """
-        numbers, ends = self.column.numbers(), []
-        for at in range(0, len(numbers), _IN_CACHE):
-            known = block = numbers[at : at + _IN_CACHE]
-            least, most = known.min(), known.max()
-            if least != least:
-                known = block[block == block]
-                least, most = known.min(initial=np.inf), known.max(initial=-np.inf)
-            if least == -np.inf or most == np.inf:
-                raise _infinite(self.column, np.flatnonzero(np.isinf(numbers)))
-            ends.append((block, len(known), float(least), float(most)))
-        return numbers, ends
-
-    @property
-    def numbers(self) -> Floats:
-        """Cells as float64, all of them finite or NaN."""
-        return self.blocks[0]
-
-    @cached_property
-    def narrow(self) -> Factor | None:
-        """Distinct values of many whole numbers in a small range, None for others."""
-        return self.column.narrow_factor()
-
-    def encoded(self, feature: FeatureSchema) -> NDArray[Any]:
-        """Return codes, or numbers where the attribute is Gaussian."""
-        column = self.column
-        if feature.left_out:
-            return np.zeros(len(column), dtype=np.uint8)
-        if feature.kind == "categorical":
-            return codes_of(feature, self.as_fitted(feature))
-        check_cells(feature, column)
-        dtype = code_dtype(feature.n_codes)
-        if column.cells == "text":
-            # All cells were missing at fit, so these are values never seen.
-            unseen = self.factor.indices >= 0
-            if not feature.is_coded:
-                return np.full(unseen.size, math.nan)
-            return np.where(unseen, 0, feature.missing_code).astype(dtype)
-        if feature.kind == "binned" and self.narrow is not None:
-            by_value = bins_of(feature, np.array(self.narrow.values, dtype=np.float64))
-            return self.narrow.pick(by_value.tolist(), feature.missing_code, dtype)
-        return encode_numbers(feature, self.numbers)
-
-    def as_fitted(self, feature: FeatureSchema) -> Factor:
-        """Return the values, numbers as text or text as numbers as at fit.
-
-        Text that is no number is refused where categories were numbers, and so are
-        numbers where no category looks like one.
-        """
-        column, factor = self.column, self.factor
-        if are_of_one_kind(feature, column):
-            return factor
-        if column.cells != "text":
-            if not feature.text_of:
-                check_cells(feature, column)
-            values = [feature.text_of.get(value) for value in factor.values]
-            return Factor(factor.indices, values)
-        if any(number_in(value) is None for value in factor.held()[0]):
+    if column.cells != "text":
+        if not feature.text_of:
             check_cells(feature, column)
-        return Factor(factor.indices, list(map(number_in, factor.values)))
-
-
-BlockEnds = tuple[Floats, int, float, float]
-"""Some numbers, how many are known, the smallest and the largest known one."""
-
-Look = Callable[[int, ColumnCells, NDArray[Any]], None]
-"""What is shown the position of a column, its cells, and its codes or numbers."""
+        values = [feature.text_of.get(value) for value in factor.values]
+        return Factor(factor.indices, values)
+    if any(number_in(value) is None for value in factor.held()[0]):
+        check_cells(feature, column)
+    return Factor(factor.indices, list(map(number_in, factor.values)))
 
 
 def encode_numbers(feature: FeatureSchema, numbers: Floats) -> NDArray[Any]:
