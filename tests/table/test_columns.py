@@ -408,8 +408,8 @@ def test_text_is_told_apart_beyond_a_nul(dtype):
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_numbers_of_a_frame_are_made_once_and_dropped_on_release(frame):
     (column,) = as_table(frame({"x": np.array([1.5, 2.5], dtype=np.float32)})).columns
-    first = column.numbers()
-    assert column.numbers() is first
+    first = column.finite_numbers
+    assert column.finite_numbers is first
     column.release()
-    assert column.numbers() is not first
-    assert_array_equal(column.numbers(), first)
+    assert column.finite_numbers is not first
+    assert_array_equal(column.finite_numbers, first)

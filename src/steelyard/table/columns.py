@@ -46,13 +46,6 @@ class TableColumn:
     is_date: ClassVar[bool] = False
     """Whether the numbers are days."""
 
-    _computed: ClassVar[tuple[str, ...]] = (
-        "finite_factor",
-        "number_blocks",
-        "narrow_factor",
-    )
-    """What is computed from the cells once, until ``release``."""
-
     declared: list[Any] | None = None
     """Values declared by a category or enum type, None for other types."""
 
@@ -146,7 +139,7 @@ class TableColumn:
 
     def release(self) -> None:
         """Drop what was computed from the cells and can be computed again."""
-        for name in self._computed:
+        for name in ("finite_factor", "number_blocks", "narrow_factor"):
             vars(self).pop(name, None)
 
     def _infinite(self, rows: Ints) -> ColumnError:
@@ -166,26 +159,65 @@ def column_label(position: int, name: str | None) -> str:
 class ArrayColumn(TableColumn):
     """A column of a NumPy array that is not of object type."""
 
-    def __init__(self, position: int, name: str | None, values: NDArray[Any]) -> None:
+    def __init__(
+        self,
+        position: int,
+        name: str | None,
+        values: NDArray[Any],
+        missing: NDArray[np.bool_] | None = None,
+    ) -> None:
         kinds: dict[str, CellKind] = {"b": "booleans", "U": "text"}
         storage = kinds.get(values.dtype.kind, "numbers")
         super().__init__(position, name, values, storage)
+        self._missing = missing
+        """Which whole numbers or booleans are missing; None for none."""
         self.is_integer = values.dtype.kind in "iu"
         # Of nearly all columns the first cell tells that not all are missing.
         if values.dtype.kind == "f" and np.isnan(values[:1]).all():
             self.cells = "nothing" if np.isnan(values).all() else "numbers"
+        elif missing is not None and missing.all():
+            self.cells = "nothing"
 
     def numbers(self) -> Floats:
-        return np.ascontiguousarray(self._values, dtype=np.float64)
+        if self._missing is None:
+            return np.ascontiguousarray(self._values, dtype=np.float64)
+        numbers = self._values.astype(np.float64)
+        numbers[self._missing] = np.nan
+        return numbers
 
     def factor(self) -> Factor:
-        values = self._values
-        if values.dtype.kind in "biu":
-            return factors.factor_integers(values)
+        values, missing = self._values, self._missing
         if values.dtype.kind == "U":
             unique, indices = np.unique(values, return_inverse=True)
             return Factor(indices, unique.tolist())
-        return factors.factor_floats(np.asarray(values, dtype=np.float64))
+        if values.dtype.kind == "f":
+            return factors.factor_floats(np.asarray(values, dtype=np.float64))
+        if missing is None:
+            return factors.factor_integers(values)
+        factor = factors.factor_integers(values[~missing])
+        indices = np.full(len(values), -1, dtype=np.int64)
+        indices[~missing] = factor.indices
+        return Factor(indices, factor.values)
+
+    @cached_property
+    def narrow_factor(self) -> Factor | None:
+        values = self._values if self._missing is None else self._values[~self._missing]
+        # Of cells that do not lie side by side a copy as numbers is as quick.
+        if not self.is_integer or not values.flags.c_contiguous:
+            return None
+        return self.factor() if factors.are_narrow(values) else None
+
+    def objects(self) -> Sequence[Any]:
+        cells = self._values.tolist()
+        if self._missing is None:
+            return cells
+        return [None if k else v for k, v in zip(self._missing, cells, strict=True)]
+
+    def take(self, rows: Ints) -> TableColumn:
+        if self._missing is None:
+            return super().take(rows)
+        taken = self._values[rows], self._missing[rows]
+        return ArrayColumn(self.position, self.name, *taken)
 
 
 class DayColumn(ArrayColumn):
@@ -270,130 +302,24 @@ class ObjectColumn(TableColumn):
         return factors.factor_floats(numbers)
 
 
-class FrameColumn(TableColumn):
-    """A column of a pandas, polars, pyarrow or other frame, seen through narwhals."""
+class TextColumn(TableColumn):
+    """Text of a pandas, polars, pyarrow or other frame, seen through narwhals."""
 
-    _computed = (*TableColumn._computed, "_floats")
-
-    def __init__(
-        self, position: int, name: str | None, series: Any, dtype: Any
-    ) -> None:
-        super().__init__(position, name, series)
-        self._dtype = dtype
-        self._is_category = isinstance(dtype, (nw.Categorical, nw.Enum))
-        self.is_integer = bool(dtype.is_integer())
-        self.cells = self.storage = self._classify()
-        self._is_number = self.storage == "numbers" and not self._is_category
+    def __init__(self, position: int, name: str | None, series: Any) -> None:
+        super().__init__(position, name, series, "text")
         # Of nearly all columns the first cell tells that not all are missing.
-        if len(series) and is_missing(series[0]) and self._is_empty():
+        if len(series) and is_missing(series[0]) and series.null_count() == len(series):
             self.cells = "nothing"
 
-    def _classify(self) -> CellKind:
-        series, dtype = self._values, self._dtype
-        if self._is_category:
-            categories = factors.categories_of(series.to_native())
-            if categories is None:
-                return "text"
-            return classify_objects(categories, self.label)
-        if dtype == nw.String:
-            return "text"
-        if dtype == nw.Boolean:
-            return "booleans"
-        if dtype.is_numeric():
-            return "numbers"
-        if dtype == nw.Unknown and series.null_count() == len(series):
-            return "nothing"
-        raise self._unsupported()
-
-    def _unsupported(self) -> ColumnError:
-        label, dtype = self.label, self._dtype
-        if dtype.is_temporal():
-            return factors.dates_refused(label, dtype)
-        if dtype.is_nested():
-            return ColumnError(
-                f"{label} holds nested values ({dtype}). Split it into one column per "
-                "element first."
-            )
-        if dtype == nw.Binary:
-            return ColumnError(
-                f"{label} holds bytes, not text. Decode it first, for example by a "
-                "cast to the string type."
-            )
-        native = getattr(self._values.to_native(), "dtype", dtype)
-        if str(native).startswith("Sparse"):
-            return ColumnError(
-                f"{label} is sparse ({native}). Make it dense, for example with "
-                "df.sparse.to_dense()."
-            )
-        return ColumnError(
-            f"{label} has a type that is not supported ({native}). Use numbers, text, "
-            "booleans or categories."
-        )
-
-    @cached_property
-    def _floats(self) -> Floats:
-        # Once: narwhals takes longer than a fold of few rows, which is taken twice.
-        return _float64(self._values, self._dtype)
-
-    def _is_empty(self) -> bool:
-        """Whether all cells are missing: null, or NaN among numbers."""
-        if self._is_number:
-            return bool(np.isnan(self._floats).all())
-        return bool(self._values.null_count() == len(self._values))
-
-    @cached_property
-    def declared(self) -> list[Any] | None:  # type: ignore[override]
-        if not self._is_category:
-            return None
-        categories = factors.categories_of(self._values.to_native())
-        return None if categories is None else factors.plain_values(categories)
-
-    @cached_property
-    def order(self) -> tuple[Any, ...] | None:  # type: ignore[override]
-        if not self._is_category or not factors.is_ordered(self._values.to_native()):
-            return None
-        return tuple(self.declared or ())
-
     def numbers(self) -> Floats:
-        if self.cells == "nothing":
-            return np.full(len(self._values), math.nan)
-        if self._is_category:
-            factor = self.factor()
-            # The entry added last is the one that index -1 picks.
-            return np.array([*factor.values, math.nan], dtype=float)[factor.indices]
-        return self._floats
-
-    def take(self, rows: Ints) -> TableColumn:
-        if self._is_number and not self.is_integer:
-            # Frames take ten times as long, and folds take each column twice.
-            return ArrayColumn(self.position, self.name, self._floats[rows])
-        return FrameColumn(self.position, self.name, self._values[rows], self._dtype)
+        return np.full(len(self), math.nan)
 
     def objects(self) -> Sequence[Any]:
         return self._values.to_list()
 
     def factor(self) -> Factor:
-        series = self._values
-        if self.storage == "nothing":
-            return Factor(np.full(len(series), -1, dtype=np.int8), [])
-        if self._is_number and self._dtype not in _INTEGERS:
-            return factors.factor_floats(self._floats)
-        if self._is_number:
-            # Not through float64, which would merge neighbours above 2^53.
-            observed, integers = _known_integers(series)
-            factor = factors.factor_integers(integers)
-            return _spread(factor, observed, len(series))
-        factor_native = factors.NATIVE.get(series.implementation.value)
-        return factor_native(series.to_native()) if factor_native else super().factor()
-
-    @cached_property
-    def narrow_factor(self) -> Factor | None:
-        series = self._values
-        if not self._is_number or self._dtype not in _INTEGERS:
-            return None
-        observed, integers = _known_integers(series)
-        factor = factors.factor_narrow(integers)
-        return None if factor is None else _spread(factor, observed, len(series))
+        native = factors.NATIVE.get(self._values.implementation.value)
+        return native(self._values.to_native()) if native else super().factor()
 
 
 class FactorColumn(TableColumn):
@@ -422,6 +348,8 @@ class FactorColumn(TableColumn):
         return len(self._values.indices)
 
     def numbers(self) -> Floats:
+        if self.cells == "nothing":
+            return np.full(len(self), math.nan)
         # The entry added last is the one that index -1 picks.
         return np.array([*self._values.values, math.nan], float)[self._values.indices]
 
@@ -456,37 +384,66 @@ def series_column(
     # Once for each column: narwhals works it out each time it is asked.
     dtype = series.dtype if dtype is None else dtype
     # Of a pandas column of objects narwhals reads the first hundred cells only.
-    native = getattr(series.to_native(), "dtype", None)
-    if dtype == nw.Object or native == np.dtype(object):
+    native = series.to_native()
+    if dtype == nw.Object or getattr(native, "dtype", None) == np.dtype(object):
         cells = np.asarray(series.to_numpy(), dtype=object)
         return ObjectColumn(position, name, cells)
-    return FrameColumn(position, name, series, dtype)
+    if dtype in _INTEGERS or dtype == nw.Boolean:
+        return ArrayColumn(position, name, *_values_and_missing(series, dtype))
+    if dtype.is_numeric():
+        if dtype not in (nw.Float64, nw.Float32):
+            series = series.cast(nw.Float64)
+        return ArrayColumn(position, name, np.asarray(series.to_numpy()))
+    if dtype == nw.String:
+        return TextColumn(position, name, series)
+    if isinstance(dtype, (nw.Categorical, nw.Enum)):
+        declared = factors.category_column(native, column_label(position, name))
+        if declared is None:
+            return TextColumn(position, name, series)
+        factor, kind, is_ordered = declared
+        return FactorColumn(
+            position, name, factor, kind, is_category=True, is_ordered=is_ordered
+        )
+    if dtype == nw.Unknown and series.null_count() == len(series):
+        nothing = Factor(np.full(len(series), -1, dtype=np.int8), [])
+        return FactorColumn(position, name, nothing, "nothing")
+    raise _unsupported(column_label(position, name), dtype, native)
 
 
-def _known_integers(series: Any) -> tuple[Any, NDArray[Any]]:
-    """Return where a series of whole numbers has values, and those in their type."""
+def _values_and_missing(
+    series: Any, dtype: Any
+) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """Return whole numbers or booleans of a frame, and which of them are missing."""
+    as_type = bool if dtype == nw.Boolean else None
     if not series.null_count():
-        return slice(None), series.to_numpy()
-    observed = ~series.is_null().to_numpy().astype(bool)
-    return observed, series.drop_nulls().to_numpy()
+        return np.asarray(series.to_numpy(), as_type), None
+    missing = series.is_null().to_numpy().astype(bool)
+    present = np.asarray(series.drop_nulls().to_numpy(), as_type)
+    values = np.zeros(len(series), present.dtype)
+    values[~missing] = present
+    return values, missing
 
 
-def _spread(factor: Factor, observed: Any, n: int) -> Factor:
-    """Return a factor of known cells as one of all n."""
-    if factor.indices.size == n:
-        return factor
-    indices = np.full(n, -1, dtype=np.int64)
-    indices[observed] = factor.indices
-    return Factor(indices, factor.values)
-
-
-def _float64(series: Any, dtype: Any) -> Floats:
-    if dtype in _INTEGERS:
-        # Not by a cast: pyarrow refuses whole numbers that float64 rounds.
-        observed, integers = _known_integers(series)
-        numbers = np.full(len(series), math.nan)
-        numbers[observed] = integers
-        return numbers
-    if dtype != nw.Float64:
-        series = series.cast(nw.Float64)
-    return np.ascontiguousarray(series.to_numpy(), dtype=np.float64)
+def _unsupported(label: str, dtype: Any, native: Any) -> ColumnError:
+    if dtype.is_temporal():
+        return factors.dates_refused(label, dtype)
+    if dtype.is_nested():
+        return ColumnError(
+            f"{label} holds nested values ({dtype}). Split it into one column per "
+            "element first."
+        )
+    if dtype == nw.Binary:
+        return ColumnError(
+            f"{label} holds bytes, not text. Decode it first, for example by a cast "
+            "to the string type."
+        )
+    kind = getattr(native, "dtype", dtype)
+    if str(kind).startswith("Sparse"):
+        return ColumnError(
+            f"{label} is sparse ({kind}). Make it dense, for example with "
+            "df.sparse.to_dense()."
+        )
+    return ColumnError(
+        f"{label} has a type that is not supported ({kind}). Use numbers, text, "
+        "booleans or categories."
+    )

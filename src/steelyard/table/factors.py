@@ -283,11 +283,11 @@ def factor_integers(values: NDArray[Any]) -> Factor:
     return Factor(where[shifted], [v + low for v in np.flatnonzero(present).tolist()])
 
 
-def factor_narrow(values: NDArray[Any]) -> Factor | None:
-    """Whole numbers in a small range; None for others, and for few cells."""
-    if values.size < _FEW_CELLS or int(values.max()) - int(values.min()) >= 256:
-        return None
-    return factor_integers(values)
+def are_narrow(values: NDArray[Any]) -> bool:
+    """Whether there are many whole numbers, in a small range."""
+    if values.size < _FEW_CELLS:
+        return False
+    return int(values.max()) - int(values.min()) < 256
 
 
 def factor_floats(values: Floats) -> Factor:
@@ -304,13 +304,10 @@ def factor_floats(values: Floats) -> Factor:
 
 
 def _factor_pandas(series: Any) -> Factor:
-    """Text, booleans and categories of pandas."""
+    """Text of pandas."""
     pandas = sys.modules["pandas"]
-    dtype = series.dtype
-    if isinstance(dtype, pandas.CategoricalDtype):
-        return _without_missing(series.cat.codes.to_numpy(), list(dtype.categories))
-    if isinstance(dtype, pandas.ArrowDtype):
-        return _factor_arrow(series.array.__arrow_array__())
+    if isinstance(series.dtype, pandas.ArrowDtype):
+        return _without_missing(*_arrow_dictionary(series.array.__arrow_array__()))
     if not _reads_whole_text(pandas.factorize):
         return factor_objects(series.to_numpy(dtype=object))
     indices, unique = pandas.factorize(series)
@@ -318,35 +315,18 @@ def _factor_pandas(series: Any) -> Factor:
 
 
 def _factor_polars(series: Any) -> Factor:
-    """Text, booleans and categories of polars."""
+    """Text of polars, and categories."""
     polars = sys.modules["polars"]
-    if series.dtype == polars.Boolean:
-        codes = series.cast(polars.Int8).fill_null(-1).to_numpy()
-        return Factor(codes, [False, True])
-    if series.dtype == polars.Enum:
-        values = series.dtype.categories.to_list()
-    else:
+    if series.dtype != polars.Enum:
         series = series.cast(polars.String)
         values = series.drop_nulls().unique().to_list()
         series = series.cast(polars.Enum(values))
     codes = series.to_physical().cast(polars.Int64).fill_null(-1)
-    return Factor(codes.to_numpy(), values)
+    return Factor(codes.to_numpy(), series.dtype.categories.to_list())
 
 
-def _factor_arrow(array: Any) -> Factor:
-    """Text, booleans and dictionaries of Arrow, chunked or not."""
-    array = _dictionary_array(array)
-    indices = array.indices
-    if indices.null_count or indices.type == "uint64":
-        indices = indices.cast("int64").fill_null(-1)
-    return _without_missing(indices.to_numpy(), array.dictionary.to_pylist())
-
-
-# By the name that narwhals has for a library.
-NATIVE = {"pandas": _factor_pandas, "polars": _factor_polars, "pyarrow": _factor_arrow}
-
-
-def _dictionary_array(array: Any) -> Any:
+def _arrow_dictionary(array: Any) -> tuple[NDArray[Any], list[Any]]:
+    """Return an array of Arrow as indices, -1 if missing, and the values they mean."""
     pyarrow = sys.modules["pyarrow"]
     if isinstance(array, pyarrow.ChunkedArray):
         # Chunks may have different dictionaries; combined they share one. A single
@@ -355,41 +335,48 @@ def _dictionary_array(array: Any) -> Any:
         array = array.chunk(0) if is_one else array.combine_chunks()
     if isinstance(array, pyarrow.ChunkedArray):  # an empty one stays chunked
         array = pyarrow.array([], type=array.type)
-    is_encoded = pyarrow.types.is_dictionary(array.type)
-    return array if is_encoded else array.dictionary_encode()
+    if not pyarrow.types.is_dictionary(array.type):
+        array = array.dictionary_encode()
+    indices = array.indices
+    if indices.null_count or indices.type == "uint64":
+        indices = indices.cast("int64").fill_null(-1)
+    return indices.to_numpy(), array.dictionary.to_pylist()
 
 
-def categories_of(series: Any) -> list[Any] | None:
-    """Categories that the type of a native series declares, None if it does not.
+# By the name that narwhals has for a library.
+NATIVE = {
+    "pandas": _factor_pandas,
+    "polars": _factor_polars,
+    "pyarrow": lambda array: _without_missing(*_arrow_dictionary(array)),
+}
 
-    A Categorical of polars declares nothing: it has all strings that any such column
-    of the process ever held.
+
+def category_column(series: Any, label: str) -> tuple[Factor, CellKind, bool] | None:
+    """Return the cells of a native series whose type declares its categories.
+
+    Also what the categories are, and whether they are ordered. A Categorical of polars
+    declares nothing: it has all strings that any such column of the process ever held.
     """
+    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
     dtype = getattr(series, "dtype", None)
-    pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(dtype, pandas.CategoricalDtype):
-        return list(dtype.categories)
-    if pandas is not None and isinstance(dtype, pandas.ArrowDtype):
-        series = series.array.__arrow_array__()
-    polars = sys.modules.get("polars")
-    if polars is not None and isinstance(dtype, polars.Enum):
-        return list(dtype.categories)
-    pyarrow = sys.modules.get("pyarrow")
-    if pyarrow is not None and isinstance(series, pyarrow.ChunkedArray):
-        if pyarrow.types.is_dictionary(series.type):
-            return list(_dictionary_array(series).dictionary.to_pylist())
-    return None
-
-
-def is_ordered(series: Any) -> bool:
-    """Whether the categories of a native series are ordered by its type."""
-    dtype = getattr(series, "dtype", None)
-    polars = sys.modules.get("polars")
-    if polars is not None and isinstance(dtype, polars.Enum):
-        return True
-    # Categories of pandas, dictionaries of Arrow, and those in pandas.
-    kind = getattr(dtype, "pyarrow_dtype", getattr(series, "type", dtype))
-    return bool(getattr(kind, "ordered", False))
+        indices, values = series.cat.codes.to_numpy(), list(dtype.categories)
+        is_ordered = bool(dtype.ordered)
+    elif polars is not None and isinstance(dtype, polars.Enum):
+        factor, is_ordered = _factor_polars(series), True
+        indices, values = factor.indices, factor.values
+    else:
+        if pandas is not None and isinstance(dtype, pandas.ArrowDtype):
+            series = series.array.__arrow_array__()
+        pyarrow = sys.modules.get("pyarrow")
+        if pyarrow is None or not isinstance(series, pyarrow.ChunkedArray):
+            return None
+        if not pyarrow.types.is_dictionary(series.type):
+            return None
+        is_ordered = series.type.ordered
+        indices, values = _arrow_dictionary(series)
+    kind = classify_objects(values, label)
+    return _without_missing(indices, values), kind, is_ordered
 
 
 def plain_values(values: Iterable[Any]) -> list[Any]:
