@@ -170,7 +170,7 @@ class ArrayColumn(TableColumn):
         storage = kinds.get(values.dtype.kind, "numbers")
         super().__init__(position, name, values, storage)
         self._missing = missing
-        """Which whole numbers or booleans are missing; None for none."""
+        """Which whole numbers or booleans are missing, whatever value is there."""
         self.is_integer = values.dtype.kind in "iu"
         # Of nearly all columns the first cell tells that not all are missing.
         if values.dtype.kind == "f" and np.isnan(values[:1]).all():
@@ -192,16 +192,16 @@ class ArrayColumn(TableColumn):
             return Factor(indices, unique.tolist())
         if values.dtype.kind == "f":
             return factors.factor_floats(np.asarray(values, dtype=np.float64))
+        factor = factors.factor_integers(values)
         if missing is None:
-            return factors.factor_integers(values)
-        factor = factors.factor_integers(values[~missing])
-        indices = np.full(len(values), -1, dtype=np.int64)
-        indices[~missing] = factor.indices
+            return factor
+        indices = factor.indices.astype(np.int64)
+        indices[missing] = -1
         return Factor(indices, factor.values)
 
     @cached_property
     def narrow_factor(self) -> Factor | None:
-        values = self._values if self._missing is None else self._values[~self._missing]
+        values = self._values
         # Of cells that do not lie side by side a copy as numbers is as quick.
         if not self.is_integer or not values.flags.c_contiguous:
             return None
@@ -418,10 +418,11 @@ def _values_and_missing(
     if not series.null_count():
         return np.asarray(series.to_numpy(), as_type), None
     missing = series.is_null().to_numpy().astype(bool)
-    present = np.asarray(series.drop_nulls().to_numpy(), as_type)
-    values = np.zeros(len(series), present.dtype)
-    values[~missing] = present
-    return values, missing
+    if missing.all():
+        return np.zeros(len(series), as_type or np.int64), missing
+    # A value that is there anyway makes the range no larger.
+    filled = series.fill_null(series[int(missing.argmin())])
+    return np.asarray(filled.to_numpy(), as_type), missing
 
 
 def _unsupported(label: str, dtype: Any, native: Any) -> ColumnError:
