@@ -31,7 +31,7 @@ def code_dtype(n_codes: int) -> np.dtype[Any]:
 
 
 def comparable(numbers: Floats) -> Floats:
-    """Return numbers that are equal where their bits are: one zero, one missing value.
+    """Return numbers whose bits are equal if they are: one zero, one missing value.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def comparable(numbers: Floats) -> Floats:
 
 
 class Workspace:
-    """Where arrays as long as the table are put: in memory, here."""
+    """Allocates arrays as long as the table: here, in memory."""
 
     is_memory: bool = True
     """Whether arrays of any length are in memory."""
@@ -105,7 +105,7 @@ class CodeBlock:
     """Bytes from this one on do not occur: spread tables end there."""
 
     def table_rows(self, offsets: Ints) -> Ints | None:
-        """Say which table row each row of the spread table is, None without look-up."""
+        """Return the table row of each spread row, None without a look-up."""
         if self.look_up is None:
             return None
         rows = np.zeros((len(self.features), self._stride), dtype=np.int64)
@@ -121,7 +121,7 @@ class CodeBlock:
         return offsets[self.features].astype(np.uint64)
 
     def sizes(self, offsets: Ints) -> Ints:
-        """How many codes, or bytes, every column may hold."""
+        """Return the number of codes, or bytes, that every column may have."""
         if self.look_up is not None:
             return np.full(len(self.features), self.n_bytes, dtype=np.int64)
         return np.diff(offsets)[self.features]
@@ -133,7 +133,7 @@ class CodeBlock:
 
     @property
     def is_row_major(self) -> bool:
-        """Whether a row's codes lie side by side."""
+        """Whether the codes of a row are contiguous."""
         return bool(self.values.flags.c_contiguous)
 
 
@@ -153,7 +153,7 @@ class Codes:
     """Columns of the Gaussian attributes: an (n, g) array, or g arrays of length n."""
 
     workspace: Workspace = field(default=MEMORY, repr=False, compare=False)
-    """Where arrays as long as the table are put."""
+    """What allocates arrays as long as the table."""
 
     @property
     def offsets(self) -> Ints:
@@ -196,7 +196,7 @@ class Codes:
         return self._of_rows(lambda values: self.workspace.take(values, rows), n_rows)
 
     def part(self, rows: slice) -> Codes:
-        """Return a block of rows, without a copy."""
+        """Return a slice of rows, without a copy."""
         n_rows = len(range(*rows.indices(self.n_rows)))
         return self._of_rows(lambda values: values[rows], n_rows)
 
@@ -305,7 +305,7 @@ class BlockBuilder:
         self._n_added = 0
 
     def add(self, feature: FeatureSchema, cells: NDArray[Any]) -> None:
-        """Take the cells of the next attribute."""
+        """Add the cells of the next attribute."""
         position, self._n_added = self._n_added, self._n_added + 1
         if not feature.is_coded:
             self._numbers.append(cells)
@@ -317,7 +317,7 @@ class BlockBuilder:
             self._wide.append(CodeBlock(cells[:, None], block))
 
     def finish(self, schema: TableSchema) -> Codes:
-        """Put what was added into one set of codes."""
+        """Return what was added as one set of codes."""
         blocks = list(self._wide)
         if self._byte_features:
             values = self._bytes[:, : len(self._byte_features)]
@@ -338,7 +338,7 @@ def by_width(
 
 
 def _plain(column: NDArray[Any]) -> NDArray[Any]:
-    """Return codes side by side, in one of two types: few forms are compiled."""
+    """Return contiguous codes in one of two types: few forms are compiled."""
     dtype = np.uint8 if column.dtype == np.uint8 else np.uint32
     return np.ascontiguousarray(column, dtype=dtype)
 

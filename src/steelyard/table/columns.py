@@ -172,7 +172,7 @@ class ArrayColumn(TableColumn):
         self._missing = missing
         """Which whole numbers or booleans are missing, whatever value is there."""
         self.is_integer = values.dtype.kind in "iu"
-        # Of nearly all columns the first cell tells that not all are missing.
+        # Of nearly all columns the first cell shows that not all are missing.
         if values.dtype.kind == "f" and np.isnan(values[:1]).all():
             self.cells = "nothing" if np.isnan(values).all() else "numbers"
         elif missing is not None and missing.all():
@@ -202,7 +202,7 @@ class ArrayColumn(TableColumn):
     @cached_property
     def narrow_factor(self) -> Factor | None:
         values = self._values
-        # Of cells that do not lie side by side a copy as numbers is as quick.
+        # If cells are not contiguous, copying them as numbers is as quick.
         if not self.is_integer or not values.flags.c_contiguous:
             return None
         return self.factor() if factors.are_narrow(values) else None
@@ -307,7 +307,7 @@ class TextColumn(TableColumn):
 
     def __init__(self, position: int, name: str | None, series: Any) -> None:
         super().__init__(position, name, series, "text")
-        # Of nearly all columns the first cell tells that not all are missing.
+        # Of nearly all columns the first cell shows that not all are missing.
         if len(series) and is_missing(series[0]) and series.null_count() == len(series):
             self.cells = "nothing"
 

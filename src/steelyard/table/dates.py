@@ -24,7 +24,7 @@ PARTS: dict[str, range | None] = {
     "weekday": range(1, 8),
     "hour": None,
 }
-"""Parts of dates besides days, with their values where they are categories."""
+"""Parts of dates besides days, with their values if they are categories."""
 
 _DAY = 86_400_000_000
 # 1970-01-01 was a Thursday.
@@ -44,9 +44,9 @@ def date_of_part(name: str) -> str:
 
 
 def dates_in(attributes: Iterable[Any]) -> dict[str, str]:
-    """Return the column of dates that each column of a schema is of, where it is.
+    """Map each column that was derived from dates to the column of the dates.
 
-    Month and weekday are categories that are numbers, which others hardly are.
+    They are recognised by month and weekday, categories that are numbers.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def _moments_of_objects(cells: NDArray[Any]) -> NDArray[Any] | None:
 
     from steelyard.table.factors import is_missing
 
-    # Of other columns the first cell tells.
+    # The first cell shows that most other columns hold no dates.
     first = next((cell for cell in cells if not is_missing(cell)), None)
     if not isinstance(first, date):
         return None
@@ -151,7 +151,7 @@ def date_parts(
 ) -> tuple[dict[str, TableColumn], set[str]]:
     """Return the parts of dates by name, and the names of constant ones.
 
-    Hours do that are all 0, and years that are all the same.
+    That are hours which are all 0, and years which are all the same.
     """
     from steelyard.table.columns import PartColumn
 

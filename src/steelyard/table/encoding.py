@@ -1,4 +1,4 @@
-"""From a table to codes by a schema that is known.
+"""From a table to codes by a schema.
 
 Matrices of small whole numbers or of numbers are taken without a copy.
 """
@@ -123,7 +123,7 @@ def observed_values(
     as_bool: bool,
     n_jobs: int | None = None,
 ) -> list[tuple[Any, ...]]:
-    """List the distinct values of every column, sorted."""
+    """Return the distinct values of every column, sorted."""
     minima, maxima = extremes(matrix, n_jobs)
     sample = matrix[:_MAX_LOOKED_AT].view(np.uint8)
     held = np.zeros((matrix.shape[1], 256), dtype=bool)
@@ -133,7 +133,7 @@ def observed_values(
     for j, low in enumerate(lows.tolist()):
         values = np.sort(stored[held[j]])
         spread = int(maxima[j]) - int(minima[j])
-        # Where the first rows hold every value between the extremes, the others cannot
+        # If the first rows hold every value between the extremes, the others cannot
         # hold anything else; only columns that skip values are searched in full.
         if values.size != spread + 1:
             present = np.zeros(spread + 1, dtype=bool)
@@ -169,7 +169,7 @@ def look_up_of(schema: TableSchema, dtype: np.dtype[Any], lows: Ints) -> Ints:
 
 
 def _int64_values(schema: TableSchema) -> Ints | None:
-    """All values column by column, None where not all are whole numbers of 64 bits."""
+    """All values column by column, None if not all are whole numbers of 64 bits."""
     values = list(chain.from_iterable(feature.values for feature in schema.features))
     if not set(map(type, values)) <= {int} or any(
         feature.missing_is_value or feature.cells != "numbers"
@@ -185,7 +185,7 @@ def _int64_values(schema: TableSchema) -> Ints | None:
 def extremes(
     matrix: NDArray[Any], n_jobs: int | None
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Smallest and largest value of every column of a matrix; NaN where a cell is."""
+    """Smallest and largest value of every column of a matrix; NaN if a cell is."""
     is_plain = matrix.flags.c_contiguous and matrix.dtype.isnative
     if not is_plain or not matrix.size:
         return matrix.min(axis=0), matrix.max(axis=0)
@@ -321,9 +321,9 @@ def check_cells(feature: FeatureSchema, column: TableColumn) -> None:
         )
     if feature.kind != "categorical":
         was = "was continuous"
-    known = [value for value in column.objects() if not is_missing(value)]
-    odd = (v for v in known if isinstance(v, str) and number_in(v) is None)
-    example = next(odd, known[0])
+    present = [value for value in column.objects() if not is_missing(value)]
+    texts = (v for v in present if isinstance(v, str) and number_in(v) is None)
+    example = next(texts, present[0])
     raise ColumnError(
         f"{column.label} {was} when the model was fitted and now holds {column.cells} "
         f"({example!r}). {hint}"
@@ -336,5 +336,5 @@ def on_grid(numbers: Floats, step: float) -> Floats:
         return numbers
     with np.errstate(over="ignore"):
         rounded = np.round(numbers / step) * step
-    # What is so far from zero that it overflows is on no grid.
+    # Numbers so far from zero that they overflow are on no grid.
     return np.where(np.isinf(rounded), numbers, rounded)

@@ -29,7 +29,7 @@ EXACT = 2.0**53
 _SAMPLED_CELLS = 1024
 _ROWS_PER_PASS = 1 << 14
 
-# So few are quick anyway, and not worth loading a compiled loop for each type.
+# Fewer are quick anyway, and not worth loading a compiled loop for each type.
 _FEW_CELLS = 1 << 14
 
 _MISSING_TYPES = ("NoneType", "NAType", "NaTType")
@@ -40,7 +40,7 @@ class Factor:
     """Distinct values of a column and, for every row, which one it holds."""
 
     indices: NDArray[Any]
-    """Position in ``values`` of every cell, -1 where missing, shape (n,)."""
+    """Position in ``values`` of every cell, -1 if missing, shape (n,)."""
 
     values: list[Any]
     """Values, in any order: all str, all bool, or all int and float; none missing.
@@ -81,7 +81,7 @@ class Factor:
         return mass[1:], mass[0]
 
     def pick(self, by_value: list[int], missing: int, dtype: Any) -> NDArray[Any]:
-        """Return a number for every cell: that of its value, or that of missing."""
+        """Map every cell to the number of its value, or that of missing cells."""
         table = np.array([missing, *by_value], dtype=dtype)
         if self.indices.size < _FEW_CELLS:
             return table[self._positions]
@@ -97,7 +97,7 @@ class Factor:
 
     @property
     def _positions(self) -> Ints:
-        """Where cells are in a table that has an entry for missing ones in front."""
+        """Indices into a table that has an entry for missing cells in front."""
         return self.indices + np.int64(1)
 
 
@@ -208,7 +208,7 @@ def group_objects(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]] | N
 
     Text that was read from a file or drawn from a list repeats a few objects, which are
     compared by their addresses: four times as fast as by hashing text, and without
-    the interpreter's lock. None where the groups would be many.
+    the interpreter's lock. None if there would be many groups.
     """
     pandas = sys.modules.get("pandas")
     if pandas is None or values.size < _SAMPLED_CELLS:
@@ -259,7 +259,7 @@ def factor_objects(values: Iterable[Any]) -> Factor:
 
 
 def factor_integers(values: NDArray[Any]) -> Factor:
-    """Whole numbers and booleans: by a look-up table where their range is small."""
+    """Whole numbers and booleans: by a look-up table if their range is small."""
     if not values.size:
         return Factor(np.empty(0, dtype=np.int64), [])
     if values.dtype.kind == "b":
@@ -279,8 +279,8 @@ def factor_integers(values: NDArray[Any]) -> Factor:
     shifted = (values - values.dtype.type(low)).view(unsigned)
     present = np.zeros(high - low + 1, dtype=bool)
     present[shifted] = True
-    where = np.cumsum(present, dtype=np.int64) - 1
-    return Factor(where[shifted], [v + low for v in np.flatnonzero(present).tolist()])
+    index = np.cumsum(present, dtype=np.int64) - 1
+    return Factor(index[shifted], [v + low for v in np.flatnonzero(present).tolist()])
 
 
 def are_narrow(values: NDArray[Any]) -> bool:
@@ -291,7 +291,7 @@ def are_narrow(values: NDArray[Any]) -> bool:
 
 
 def factor_floats(values: Floats) -> Factor:
-    """Numbers, NaN where missing; whole ones are the same values as integers."""
+    """Numbers, NaN if missing; whole ones are the same values as integers."""
     observed = ~np.isnan(values)
     indices = np.full(values.size, -1, dtype=np.int64)
     unique, indices[observed] = np.unique(values[observed], return_inverse=True)
@@ -380,5 +380,5 @@ def category_column(series: Any, label: str) -> tuple[Factor, CellKind, bool] | 
 
 
 def plain_values(values: Iterable[Any]) -> list[Any]:
-    """Known values as str, bool, int or float."""
+    """Return values that are not missing as str, bool, int or float."""
     return [_plain(value) for value in values if not is_missing(value)]

@@ -48,7 +48,7 @@ class Table:
     n_rows: int
     names: list[str] | None
     matrix: NDArray[Any] | None = None
-    """The array behind the columns, where they came from one of numbers."""
+    """The array behind the columns, if they came from one of numbers."""
 
     parts: Mapping[str, TableColumn] = field(default_factory=dict)
     """Parts of dates by name, of which some are columns: see ``dates``."""
@@ -73,8 +73,8 @@ class Table:
         columns = [column.take(rows) for column in self.columns]
         by_name = dict(zip(self.names or (), columns, strict=False))
         parts = {
-            name: by_name[name] if name in by_name else part.take(rows)
-            for name, part in self.parts.items()
+            name: by_name[name] if name in by_name else column.take(rows)
+            for name, column in self.parts.items()
         }
         return Table(columns, len(rows), self.names, parts=parts)
 
@@ -84,8 +84,8 @@ class Table:
         if self.names is None or not lacking:
             return self
         nothing = np.full(self.n_rows, np.nan)
-        more = [array_column(self.n_columns, name, nothing) for name in lacking]
-        columns, names = [*self.columns, *more], [*self.names, *lacking]
+        empty = [array_column(self.n_columns, name, nothing) for name in lacking]
+        columns, names = [*self.columns, *empty], [*self.names, *lacking]
         return replace(self, columns=columns, names=names)
 
 
@@ -131,7 +131,7 @@ def _named_table(names: list[str], frame: nw.DataFrame[Any], is_whole: bool) -> 
         else:
             columns.append(series_column(j, name, series))
     if not columns:
-        # Says what is wrong with it.
+        # Raises, and says what is wrong with it.
         series_column(0, nested[0], frame[nested[0]])
     return replace(with_date_parts(columns, frame.shape[0], shown), nested=nested)
 
@@ -141,18 +141,17 @@ def with_date_parts(
 ) -> Table:
     """Make a table of columns with names, and of the parts of dates among them.
 
-    Parts that say nothing in these rows are left out, unless they are in ``shown``.
+    Parts that are constant in these rows are left out, unless they are in ``shown``.
     """
     names = [str(column.name) for column in columns]
     parts: dict[str, TableColumn] = {}
     idle: set[str] = set()
     for column in columns:
         if isinstance(column, DayColumn):
-            of_date, saying_nothing = date_parts(
-                column.position, str(column.name), column.dates
-            )
+            date = column.position, str(column.name), column.dates
+            of_date, constant = date_parts(*date)
             parts |= of_date
-            idle |= saying_nothing
+            idle |= constant
     parts = {name: part for name, part in parts.items() if name not in names}
     idle -= {*shown}
     columns = [*columns, *(part for name, part in parts.items() if name not in idle)]
@@ -201,8 +200,8 @@ def split_column(X: Any, name: str) -> tuple[Any, list[Any]]:
     """Return a frame without one of its columns, and the cells of that."""
     frame = _as_frame(X)
     if frame is None or name not in frame.columns:
-        known = [] if frame is None else list(map(str, frame.columns))
-        hint = did_you_mean(name, known) if known else " The table has no names."
+        names = [] if frame is None else list(map(str, frame.columns))
+        hint = did_you_mean(name, names) if names else " The table has no names."
         raise ColumnError(f"There is no column {name!r}.{hint}")
     return frame.drop(name).to_native(), frame[name].to_list()
 
@@ -252,7 +251,7 @@ def _as_frame(X: Any) -> nw.DataFrame[Any] | None:
 
 
 def array_from_rows(rows: Sequence[Any]) -> NDArray[Any]:
-    """Make an array of a list of rows, each cell keeping its type where they differ."""
+    """Make an array of a list of rows; if types of cells differ, each keeps its own."""
     kinds = {
         type(cell) for row in rows if isinstance(row, (list, tuple)) for cell in row
     }
@@ -387,10 +386,10 @@ def _check_size(shape: tuple[int, int], estimator: object) -> None:
             )
 
 
-def _quoted(names: Iterable[str], most: int = 5) -> str:
+def _quoted(names: Iterable[str], limit: int = 5) -> str:
     names = list(names)
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+    shown = ", ".join(repr(name) for name in names[:limit])
+    return shown + (f" and {len(names) - limit} more" if len(names) > limit else "")
 
 
 def refuse_late_dates(schema: TableSchema, table: Table) -> None:
@@ -411,7 +410,7 @@ def refuse_late_dates(schema: TableSchema, table: Table) -> None:
 
 
 def names_for(table: Table, expected: Collection[str]) -> list[str]:
-    """Return the names of columns; of dates a model expects the parts that it knows."""
+    """Return the names of columns, of dates those of the parts that a model has."""
     parts, names = table.parts, table.names or []
     names = [name for name in names if name not in parts or name in expected]
     return names + [name for name in expected if name in parts and name not in names]

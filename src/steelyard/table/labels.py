@@ -67,7 +67,7 @@ def labels_of_rows(y: Any, n_rows: int) -> Any:
 
 
 def check_n_labels(n_labels: int, n_rows: int) -> None:
-    """Refuse labels of which there are more or fewer than rows."""
+    """Refuse labels if their number is not that of the rows."""
     if n_labels != n_rows:
         raise TableError(
             "Found input variables with inconsistent numbers of samples: the table has "
@@ -171,7 +171,7 @@ def known_labels(
     where: str = "y",
     advice: str = "Announce all classes at the first call.",
 ) -> NDArray[np.uint32]:
-    """Return the position of every label among known classes."""
+    """Return the position of every label among given classes."""
     present, codes, _ = joined_labels(as_label_column(y), warns=False)
     labels = present.tolist()
     places = _places(labels, classes.tolist(), None)

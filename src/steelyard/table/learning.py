@@ -258,27 +258,10 @@ class WholeColumn:
     ) -> None:
         self.column, self.is_category = column, is_category
         self.rows = rows or LabelledRows(len(column))
-        self.position, self.name, self.cells = (
-            column.position,
-            column.name,
-            column.cells,
-        )
+        self.position, self.name = column.position, column.name
+        self.cells, self.is_integer = column.cells, column.is_integer
+        self.declared, self.order = column.declared, column.order
         self._values, self._ends, self._some = values, ends, some
-
-    @property
-    def declared(self) -> list[Any] | None:
-        """Values declared by a category or enum type, None for other types."""
-        return self.column.declared
-
-    @property
-    def order(self) -> tuple[Any, ...] | None:
-        """Declared values in their order, None for types that have none."""
-        return self.column.order
-
-    @property
-    def is_integer(self) -> bool:
-        """Whether the column holds whole numbers only, by its type."""
-        return self.column.is_integer
 
     @cached_property
     def _is_present(self) -> NDArray[np.bool_]:

@@ -43,7 +43,7 @@ class Packing:
     """Attributes in each group."""
 
     lows: Ints
-    """First code of each attribute that occurs: 1 where no cell is missing."""
+    """First code of each attribute that occurs: 1 if no cell is missing."""
 
     sizes: Ints
     """Number of codes of each attribute from there on."""
@@ -100,10 +100,10 @@ class Packing:
         return quotient % self.sizes[feature] + self.lows[feature]
 
     def share(self, codes: NDArray[Any], features: Any) -> NDArray[np.uint8]:
-        """Return the joint codes that single codes of attributes stand for."""
+        """Return what single codes of attributes add to the joint codes."""
         by_row = self.lows, self.sizes - 1, self.strides
-        low, most, stride = (row[features, None] for row in by_row)
-        digits = np.minimum(np.maximum(codes - low, 0), most)
+        low, last, stride = (row[features, None] for row in by_row)
+        digits = np.minimum(np.maximum(codes - low, 0), last)
         return (digits * stride).astype(np.uint8)
 
     def expand(self, table: Floats) -> Floats:
@@ -139,7 +139,7 @@ def pack_codes(
     """Join the columns of an encoded table whose codes fit one byte.
 
     ``missing (d,)`` marks attributes in which code 0 occurs. Returned are the packing,
-    None where no column is that narrow, and the joint codes (n, g).
+    None if no column is that narrow, and the joint codes (n, g).
     """
     narrow = [block for block in codes.blocks if block.values.dtype == np.uint8]
     features = [int(j) for block in narrow for j in block.features]

@@ -39,7 +39,7 @@ def read_rows(X: Any, y: Any, sample_weight: Any, estimator: object) -> Training
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> Floats | None:
-    """Return row weights as float64, or None where all are one."""
+    """Check row weights, and return them as float64; None stays None."""
     if sample_weight is None:
         return None
     try:

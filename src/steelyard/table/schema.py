@@ -52,7 +52,7 @@ class Side:
 
     @property
     def n_groups(self) -> int:
-        """How many coarse codes there are, 0 counted."""
+        """Number of coarse codes, with 0."""
         return max(self.groups) + 1
 
 
@@ -61,8 +61,8 @@ class FeatureSchema:
     """One attribute: how its cells become codes, or numbers for a density.
 
     Codes of a categorical or binned attribute are 0 for missing or unseen, then one
-    for each value or bin in order, then, where missing cells are a value of their own,
-    one for those. A Gaussian attribute has no codes. The code of an interaction is
+    for each value or bin in order, then, if missing cells count as a value, one for
+    those. A Gaussian attribute has no codes. The code of an interaction is
     joined of the coarse codes of its two sides, ``a * n_groups_b + b``.
     """
 
@@ -78,7 +78,7 @@ class FeatureSchema:
     """Increasing cut points of a binned attribute; bins are closed on the right."""
 
     missing_is_value: bool = False
-    """Whether missing cells have a code of their own, the last one."""
+    """Whether missing cells have a separate code, the last one."""
 
     fill: float | int | None = None
     """What replaces a missing cell: a code, or a number for a Gaussian attribute."""
@@ -93,7 +93,7 @@ class FeatureSchema:
     sides: tuple[Side, ...] = ()
     """The two attributes that an interaction is made of."""
     ordered: bool = False
-    """Whether the values have an order of their own, in which they are."""
+    """Whether the values have an order, in which they are listed."""
 
     left_out: bool = False
     """Whether all cells count as missing: the column looks like an identifier."""
@@ -110,7 +110,7 @@ class FeatureSchema:
 
     @cached_property
     def n_values(self) -> int:
-        """How many values the attribute has, code 0 not counted."""
+        """Number of values, without code 0."""
         if not self.is_coded:
             return 1
         if self.sides:
@@ -120,12 +120,12 @@ class FeatureSchema:
 
     @property
     def n_codes(self) -> int:
-        """How many rows the attribute takes in a table by code."""
+        """Number of rows in a table by code."""
         return self.n_values + 1 if self.is_coded else 0
 
     @property
     def missing_code(self) -> int:
-        """The code of a missing cell: its own, the imputed one, or 0."""
+        """The code of a missing cell: a separate one, the imputed one, or 0."""
         if self.missing_is_value:
             return self.n_values
         return int(self.fill) if self.fill is not None else 0
@@ -144,25 +144,25 @@ class FeatureSchema:
         >>> age.cut_at([[30.0], [20.0, 30.0, 40.0]]).cuts
         ((1,), (0, 1, 2))
         """
-        union = tuple(sorted({edge for own in edges for edge in own}))
+        union = tuple(sorted({edge for of_one in edges for edge in of_one}))
         place = {edge: k for k, edge in enumerate(union)}
-        cuts = tuple(tuple(place[edge] for edge in own) for own in edges)
+        cuts = tuple(tuple(place[edge] for edge in of_one) for of_one in edges)
         return replace(self, edges=union, cuts=cuts if len(edges) > 1 else ())
 
     def codes(self, values: Sequence[Any]) -> list[int]:
-        """Return codes of values, 0 of unknown ones."""
+        """Return codes of values, 0 of new ones."""
         return [self.code_of.get(value, 0) for value in values]
 
     @cached_property
     def text_of(self) -> dict[float, str]:
-        """Which of the values that are text stands for each number."""
+        """Text value of each number that some value is the text of."""
         return texts_by_number(self.values) if self.cells == "text" else {}
 
     @property
     def both_known(self) -> NDArray[np.bool_]:
-        """Whether both sides of an interaction are known, by code: shape (n_codes,)."""
-        known = [np.arange(side.n_groups) > 0 for side in self.sides]
-        return np.logical_and.outer(*known).ravel()
+        """Whether neither side of an interaction is code 0, shape (n_codes,)."""
+        is_seen = [np.arange(side.n_groups) > 0 for side in self.sides]
+        return np.logical_and.outer(*is_seen).ravel()
 
     def describe(self, code: int) -> str:
         """Name a code for a reader: a value, an interval, or missing.
@@ -252,7 +252,7 @@ class TableSchema:
             for side in sides:
                 feature = self.features[side.feature]
                 if len(side.groups) != feature.n_codes or feature.sides:
-                    raise ValueError("A side needs a group for each code of its own.")
+                    raise ValueError("A side needs a group for each code.")
             features.append(FeatureSchema(None, "interaction", "nothing", sides=sides))
         return TableSchema(tuple(features))
 
@@ -270,7 +270,7 @@ class TableSchema:
 
     @cached_property
     def n_codes(self) -> int:
-        """How many rows a table by code has."""
+        """Number of rows of a table by code."""
         return sum(feature.n_codes for feature in self.features)
 
     @cached_property
@@ -280,12 +280,12 @@ class TableSchema:
 
     @cached_property
     def n_values(self) -> NDArray[np.int64]:
-        """How many values each attribute has, shape (d,)."""
+        """Number of values of each attribute, shape (d,)."""
         return np.array([feature.n_values for feature in self.features], dtype=np.int64)
 
     @cached_property
     def n_categories(self) -> NDArray[np.int64]:
-        """How many values each categorical attribute has, 0 for others, shape (d,)."""
+        """Number of values of each categorical attribute, 0 for others, shape (d,)."""
         is_category = [feature.kind == "categorical" for feature in self.features]
         return np.where(is_category, self.n_values, 0)
 
@@ -305,7 +305,7 @@ class TableSchema:
         return np.array([f.kind == "linear" for f in self.features], dtype=bool)
 
     def labels(self) -> list[str]:
-        """Name every attribute, by position where the table has no names.
+        """Name every attribute, by position if the table has no names.
 
         Further interactions of the same columns are numbered.
         """
@@ -353,6 +353,6 @@ def feature_labels(schema: TableSchema, positions: Iterable[int]) -> list[Any]:
 
 
 def _unlike(name: str, others: Sequence[str]) -> str:
-    """Return a name, numbered where others have it already."""
+    """Return a name, numbered if others have it already."""
     names = (name if k == 1 else f"{name} ({k})" for k in count(1))
     return next(candidate for candidate in names if candidate not in others)

@@ -80,18 +80,18 @@ class DiskWorkspace(Workspace):
         if values.ndim == 2:
             columns = [(values[:, k], out[:, k]) for k in range(values.shape[1])]
         for column, target in columns:
-            for part in pieces(slice(0, len(rows))):
-                target[part] = column[rows[part]]
+            for piece in pieces(slice(0, len(rows))):
+                target[piece] = column[rows[piece]]
         return out
 
     def rows_where(
         self, n_rows: int, test: Callable[[slice], NDArray[np.bool_]]
     ) -> Ints:
         """Return the positions of the rows for which a test holds."""
-        parts = list(pieces(slice(0, n_rows)))
-        ends = np.cumsum([0, *(np.count_nonzero(test(rows)) for rows in parts)])
+        blocks = list(pieces(slice(0, n_rows)))
+        ends = np.cumsum([0, *(np.count_nonzero(test(rows)) for rows in blocks)])
         out = self.zeros(int(ends[-1]), np.int64)
-        for k, rows in enumerate(parts):
+        for k, rows in enumerate(blocks):
             out[ends[k] : ends[k + 1]] = np.flatnonzero(test(rows)) + rows.start
         return out
 
@@ -115,7 +115,7 @@ class StoredRows:
     """Positions among the classes, in the narrowest unsigned type."""
 
     weights: Floats | None
-    """Weights that the user gave, None where all are one."""
+    """Weights that the user gave, None if all are one."""
 
     is_kept: NDArray[np.bool_] | None
     """Which of the rows appended these are, None for all: rows of weight 0 are not."""
@@ -204,7 +204,7 @@ class Store:
         labels : ndarray of shape (n,)
             Positions of their classes.
         weights : ndarray of shape (n,), default=None
-            Their weights, where rows have any.
+            Their weights, if rows have any.
         """
         if codes.schema is not self.schema and codes.schema != self.schema:
             raise ValueError("The codes were made with another schema than the store.")
@@ -225,7 +225,7 @@ class Store:
             self._weights[rows] = 1.0 if weights is None else weights
 
     def leave_out(self, n_rows: int) -> None:
-        """Go past some rows without a weight, which are in no way known."""
+        """Skip rows of weight zero, without their codes."""
         start, self._n_read = self._n_read, self._n_read + n_rows
         if n_rows:
             self._leave_out(start, np.zeros(n_rows, dtype=bool))
@@ -253,7 +253,7 @@ class Store:
         return StoredRows(codes, self._labels[rows], weights, self._is_kept)
 
     def _leave_out(self, start: int, kept: NDArray[np.bool_]) -> None:
-        """Note which rows of a chunk are kept."""
+        """Record which rows of a chunk are kept."""
         if self._is_kept is None:
             self._is_kept = self._workspace.zeros(self.n_rows, np.bool_)
             self._is_kept[:start] = True

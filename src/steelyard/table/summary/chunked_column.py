@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -35,29 +35,16 @@ _STORAGES: list[CellKind] = ["nothing", "booleans", "numbers", "text"]
 _LOOKED_AT = 64
 
 
-class Needs(NamedTuple):
-    """What the settings ask of a column."""
-
-    cells: bool
-    """Whether cells of numbers are wanted."""
-
-    weights: bool
-    """Whether the weight of each category is wanted."""
-
-    declared: bool
-    """Whether values that types declare are wanted."""
-
-
 @dataclass(frozen=True)
 class Content:
-    """What a column holds, as far as its chunks tell; by default there were none."""
+    """What the chunks of a column held; by default there were none."""
 
     storage: CellKind = "nothing"
     cells: CellKind = "nothing"
     is_category: bool = True
     is_integer: bool = False
     declared: frozenset[Any] | None = None
-    """Values of category and enum types; empty where they do not count."""
+    """Values of category and enum types; empty if they do not count."""
 
     order: tuple[Any, ...] | None = None
     """Values of an ordered type, if all chunks agree."""
@@ -67,12 +54,12 @@ class Content:
 
     def merged(self, other: Content, label: str) -> Content:
         """Return the union of both; text and numbers are refused."""
-        with_cells = [part for part in (self, other) if part.cells != "nothing"]
+        with_cells = [c for c in (self, other) if c.cells != "nothing"]
         declared = self.declared
         if other.declared is not None:
             declared = other.declared | (declared or frozenset())
         if len(with_cells) < 2:
-            # What has no known cell yields to what has one.
+            # A chunk of missing cells only yields to one that has others.
             most = max(
                 with_cells or (self, other), key=lambda c: _STORAGES.index(c.storage)
             )
@@ -100,7 +87,7 @@ class Content:
 
 
 class Values:
-    """The values of a categorical column, and their weight by class where it counts."""
+    """The values of a categorical column, and their weight by class if asked for."""
 
     def __init__(self, n_classes: int) -> None:
         self.index: dict[Any, int] = {}
@@ -112,8 +99,9 @@ class Values:
         if not is_weighed:
             held, n_missing = factor.held()
             self.merge(held, None)
-            none = np.zeros(rows.n_classes)
-            return rows.totals(factor.indices < 0) if n_missing else none
+            if not n_missing:
+                return np.zeros(rows.n_classes)
+            return rows.totals(factor.indices < 0)
         mass, missing = factor.mass(rows.labels, rows.weights, rows.n_classes)
         kept = np.flatnonzero(mass.any(axis=1)).tolist()
         self.merge([factor.values[k] for k in kept], mass[kept])
@@ -156,15 +144,27 @@ class Values:
 
 
 class ChunkedColumn:
-    """What chunks of a column hold; the summaries of two add up."""
+    """What chunks of a column hold; the summaries of two add up.
+
+    Cells of numbers, the weight of each category and values that types declare are kept
+    if they are asked for.
+    """
 
     # Of all rows: the weight of each class, and a factor on it.
     _by_class, _factors = np.zeros(1), np.ones(1)
 
     def __init__(
-        self, position: int, name: str | None, n_classes: int, needs: Needs
+        self,
+        position: int,
+        name: str | None,
+        n_classes: int,
+        *,
+        has_cells: bool,
+        has_weights: bool,
+        has_declared: bool,
     ) -> None:
-        self.position, self.name, self._needs = position, name, needs
+        self.position, self.name, self._has_cells = position, name, has_cells
+        self._has_weights, self._has_declared = has_weights, has_declared
         self.label = column_label(position, name)
         self._hold(Content())
         self.missing: Floats = np.zeros(n_classes)
@@ -185,7 +185,7 @@ class ChunkedColumn:
         """Take in the cells of a chunk."""
         declared = None
         if column.declared is not None:
-            declared = frozenset(column.declared if self._needs.declared else ())
+            declared = frozenset(column.declared if self._has_declared else ())
         content = Content(
             column.storage,
             column.cells,
@@ -205,7 +205,7 @@ class ChunkedColumn:
         if column.cells == "nothing":
             return rows.totals()
         if self.is_category:
-            is_weighed = self._needs.weights or column.cells != "text"
+            is_weighed = self._has_weights or column.cells != "text"
             return self.values.add(column.finite_factor, rows, is_weighed)
         if column.narrow_factor is None:
             numbers = column.finite_numbers
@@ -216,7 +216,7 @@ class ChunkedColumn:
         return missing
 
     def merge(self, other: ChunkedColumn) -> None:
-        """Take in what another summary holds, of the same classes."""
+        """Add another summary, of the same classes."""
         self._widen(other.content)
         self.missing = self.missing + other.missing
         if other.numbers is not None:
@@ -231,7 +231,7 @@ class ChunkedColumn:
         self.values.check(self.label)
 
     def with_classes(self, positions: Ints, n_classes: int) -> ChunkedColumn:
-        """Return the same among more classes: where each class has gone."""
+        """Return the same among more classes, at these positions."""
         out = copy(self)
         out.missing = spread(self.missing, positions, n_classes)
         out.values = copy(self.values)
@@ -246,7 +246,7 @@ class ChunkedColumn:
         return out
 
     def _widen(self, content: Content) -> None:
-        """Make room for what a chunk holds."""
+        """Take in what a chunk holds; categories may turn out to be numbers."""
         self._hold(self.content.merged(content, self.label))
         if not self.is_category:
             values, self.values = self.values, Values(len(self.missing))
@@ -259,13 +259,13 @@ class ChunkedColumn:
 
     def _numbers(self) -> Numbers:
         if self.numbers is None:
-            self.numbers = Numbers(len(self.missing), self._needs.cells)
+            self.numbers = Numbers(len(self.missing), self._has_cells)
         return self.numbers
 
     # --------------------------------------------------------- what the rules ask for
 
     def refine(self, finer: CellsByValue, replaced: Floats) -> None:
-        """Take in what a second reading found in cells that begin at some numbers."""
+        """Take in finer cells, in place of those that begin at some numbers."""
         if self.numbers is not None:
             self.numbers.finer = finer, replaced
 
@@ -297,7 +297,7 @@ class ChunkedColumn:
         return (mass * self._factors).sum(axis=1)
 
     def by_code(self, feature: FeatureSchema) -> Floats | None:
-        """Return the weight of the known cells by code and class, None if unknown.
+        """Return the weight of cells by code and class, None if it is not known.
 
         Densities need another reading, and so do bins that cut through cells.
         """
@@ -318,7 +318,7 @@ class ChunkedColumn:
     def numbering(self, where: NumberRange, n_rows: int) -> str | None:
         """Return how whole numbers number the rows, None if they do not.
 
-        Of many, that all are different is known only if they run on without a gap.
+        That many numbers all differ is known only if they run on without a gap.
         """
         numbers = self.numbers
         if numbers is None or self.some_missing or not self.is_integer:
@@ -334,7 +334,7 @@ class ChunkedColumn:
         return len(cells.low) if cells is not None and is_known else 0
 
     def mean(self) -> float:
-        """Return the mean of the known numbers."""
+        """Return the mean of the numbers."""
         assert self.numbers is not None
         with_cells = (self._by_class - self.missing) * self._factors
         mean = (self.numbers.sums * self._factors).sum() / with_cells.sum()
@@ -358,7 +358,7 @@ class ChunkedColumn:
         return cells.low
 
     def known_range(self) -> NumberRange | None:
-        """Return where the numbers lie; quartiles where cells were kept."""
+        """Return where the numbers lie, with quartiles if cells were kept."""
         numbers = self.numbers
         if numbers is None or self.cells == "nothing":
             return None
@@ -390,7 +390,7 @@ def _example_of(column: TableColumn) -> Any:
 
 
 def spread(by_class: Floats, positions: Ints, n_classes: int) -> Floats:
-    """Return numbers by class among more classes: where each class has gone."""
+    """Return numbers by class among more classes, at these positions."""
     out = np.zeros((*by_class.shape[:-1], n_classes))
     out[..., positions] = by_class
     return out

@@ -31,10 +31,8 @@ Spans = tuple[Floats, Floats]
 _Table = tuple[_Keys, Floats, int]
 """Smallest and largest key of each cell, its weight by class, and the shift."""
 
-# Most cells of a column, with up to this many classes and beyond.
-_MAX_CELLS = 1 << 16
-_MANY_CLASSES = 32
-_FEWER_CELLS = 1 << 14
+# Cells of a column, with up to this many classes and with more.
+_MAX_CELLS, _MANY_CLASSES, _MAX_CELLS_OF_MANY = 1 << 16, 32, 1 << 14
 
 # Cells of a table to begin with, and by how much it grows. In the end it holds a few
 # more than it may keep, so that prefixes are not shortened at every other number.
@@ -43,18 +41,18 @@ _GROWTH = 8
 _SLACK = 1.25
 
 # A cell with more than this share of the weight is read again, if it has many values.
-_HEAVY = 1 / 2048
+_MIN_HEAVY = 1 / 2048
 
-# Least number of cells on each side of a cut point that are read again: among their
-# numbers is the best cut, mostly.
-_NEAR = 4
+# Cells on each side of a cut point that are read again: among their numbers is the best
+# cut, mostly.
+_MIN_NEAR = 4
 
 _NO_WEIGHTS = np.empty(0)
 
 
 def most_cells(n_classes: int) -> int:
     """Return how many cells a column may have, and so how many values exactly."""
-    return _MAX_CELLS if n_classes <= _MANY_CLASSES else _FEWER_CELLS
+    return _MAX_CELLS if n_classes <= _MANY_CLASSES else _MAX_CELLS_OF_MANY
 
 
 @dataclass(frozen=True)
@@ -88,28 +86,28 @@ class NumberCells:
             np.insert(self.mass, k, mass, axis=0),
         )
 
-    def to_read_again(self, known: Sequence[float], searched: Sequence[float]) -> Spans:
-        """Range of each cell to be read again, of several numbers.
+    def to_read_again(self, fixed: Sequence[float], searched: Sequence[float]) -> Spans:
+        """Return the ends of the cells to be read again, each of several numbers.
 
-        It has much weight, or is near a cut point; of those that are searched for by
-        the classes, which may lie elsewhere, as far away as there is room for numbers.
+        They have much weight, or are near a cut point. Cut points that are searched by
+        the classes may lie elsewhere: around them as many cells as there is room for.
         """
         total = self.mass.sum(axis=1)
-        last, several, near = len(total) - 1, self.low < self.high, _NEAR
+        last, several, near = len(total) - 1, self.low < self.high, _MIN_NEAR
 
         def around(edges: Sequence[float], near: int) -> Ints:
             left = np.searchsorted(self.high, edges)[:, None]
             return np.clip(left + np.arange(-near, near), 0, last)
 
-        heavy = total > _HEAVY * total.sum()
-        heavy[around(known, near)] = True
+        heavy = total > _MIN_HEAVY * total.sum()
+        heavy[around(fixed, near)] = True
         while True:
             wider = heavy.copy()
             wider[around(searched, near)] = True
             wider &= several
             # The finer table separates these numbers.
             is_too_wide = total[wider].sum() > most_cells(self.mass.shape[1])
-            if near == _NEAR or not is_too_wide:
+            if near == _MIN_NEAR or not is_too_wide:
                 chosen = wider
             if is_too_wide or near > last:
                 return self.low[chosen], self.high[chosen]
@@ -118,11 +116,9 @@ class NumberCells:
     def split(self, finer: NumberCells, replaced: Floats) -> NumberCells:
         """Put finer cells in the place of those that begin at some numbers."""
         kept = ~np.isin(self.low, replaced)
-        parts = NumberCells(self.low[kept], self.high[kept], self.mass[kept]), finer
-        low, high, mass = (
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("low", "high", "mass")
-        )
+        low = np.concatenate([self.low[kept], finer.low])
+        high = np.concatenate([self.high[kept], finer.high])
+        mass = np.concatenate([self.mass[kept], finer.mass])
         order = np.argsort(low)
         return NumberCells(low[order], high[order], mass[order])
 
@@ -197,7 +193,7 @@ class CellsByValue:
                 self._settle()
 
     def with_classes(self, positions: Ints, n_classes: int) -> CellsByValue:
-        """Return the same cells among more classes: where each class has gone."""
+        """Return the same cells among more classes, at these positions."""
         bounds, old, shift = self._held()
         mass = np.zeros((len(bounds), n_classes))
         mass[:, positions] = old
@@ -262,12 +258,9 @@ def _merged(bounds: _Keys, mass: Floats, shift: int) -> _Table:
     return merged, np.add.reduceat(mass, first, axis=0), shift
 
 
-def _shortest_shift(keys: _Keys, shift: int, most: int) -> int:
-    """Return the least shift, from one on, that leaves few enough prefixes.
-
-    keys are sorted
-    """
-    while np.count_nonzero(np.diff(keys >> np.uint64(shift))) >= most:
+def _shortest_shift(keys: _Keys, shift: int, limit: int) -> int:
+    """Return the least shift of sorted keys that leaves at most ``limit`` prefixes."""
+    while np.count_nonzero(np.diff(keys >> np.uint64(shift))) >= limit:
         shift += 1
     return shift
 
@@ -277,7 +270,7 @@ class Numbers:
 
     low, high = np.inf, -np.inf
     finer: tuple[CellsByValue, Floats] | None = None
-    """What a second reading found, and where the cells begin that it read."""
+    """Cells of a second reading, and where the cells begin that they replace."""
 
     def __init__(self, n_classes: int, has_cells: bool) -> None:
         self.sums: Floats = np.zeros(n_classes)
@@ -316,7 +309,7 @@ class Numbers:
             self.running = None
 
     def by_value(self) -> NumberCells | None:
-        """Return the cells, those read again in finer ones; None if none were kept."""
+        """Return the cells, finer if they were read again; None if none were kept."""
         cells = None if self.cells is None else self.cells.cells()
         if cells is None or self.finer is None:
             return cells

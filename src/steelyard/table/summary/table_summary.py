@@ -22,11 +22,9 @@ from steelyard.table.labels import class_factors, class_places, encode_labels
 from steelyard.table.learning import LabelledRows, LearnedColumn, learned_column
 from steelyard.table.rows import chunk_rows
 from steelyard.table.schema import TableSchema
-from steelyard.table.summary.chunked_column import ChunkedColumn, Needs, spread
+from steelyard.table.summary.chunked_column import ChunkedColumn, spread
 from steelyard.table.summary.number_cells import NumberCells, Rereading, Spans
 from steelyard.table.treatments import Treatment, numeric_treatments, treatments
-
-_Places = Ints
 
 
 class TableSummary:
@@ -135,14 +133,14 @@ class TableSummary:
         a, b = map(spread, (self.by_class, other.by_class), places, [n_classes] * 2)
         out._parts = self._parts | other._parts
         out.by_class, out.n_rows = a + b, self.n_rows + other.n_rows
-        out.columns, more = (
-            [column.with_classes(at, n_classes) for column in part.columns]
-            for part, at in zip((self, other), places, strict=True)
+        out.columns, others = (
+            [column.with_classes(at, n_classes) for column in summary.columns]
+            for summary, at in zip((self, other), places, strict=True)
         )
         if self.names is not None and other.names is not None:
-            more = [more[other.names.index(name)] for name in self.names]
-        for column, theirs in zip(out.columns, more, strict=True):
-            column.merge(theirs)
+            others = [others[other.names.index(name)] for name in self.names]
+        for column, of_other in zip(out.columns, others, strict=True):
+            column.merge(of_other)
         return out
 
     # ------------------------------------------------------------ the schema
@@ -180,15 +178,15 @@ class TableSummary:
         The schema is that of the summary, whose rows were taken in with
         ``counts=True``: what a second reading would count is often known already.
         """
-        parts = []
+        masses = []
         for column, feature in zip(self.columns, schema.features, strict=True):
             mass = column.by_code(feature)
             if mass is None:
                 return None
             # A missing cell may be filled in with the code of a value.
             mass[feature.missing_code] += column.missing
-            parts.append(mass)
-        return np.concatenate(parts)
+            masses.append(mass)
+        return np.concatenate(masses)
 
     @property
     def cut_points_are_exact(self) -> bool:
@@ -196,12 +194,11 @@ class TableSummary:
         return not self._coarse_columns()
 
     def second_reading(self, class_weight: Any = None) -> Rereading | None:
-        """Say what is to be read again before ``fitted``, None for nothing.
+        """Return what is to be read again before ``fitted``, None for nothing.
 
         Cells of numbers that hold much of the weight are split, and those next to where
-        a first try cuts, so that cuts come to lie between two numbers. ``take_in`` of
-        what is returned gets the same chunks, of which it reads some columns; then it
-        is given to ``refine``.
+        a first try cuts, so that cuts lie between two numbers. What is returned takes
+        in the same chunks, of which it reads some columns, and is given to ``refine``.
         """
         self._drop_idle_parts()
         coarse, factors = self._coarse_columns(), None
@@ -226,7 +223,7 @@ class TableSummary:
         return Rereading(spans, self.names, self.classes) if spans else None
 
     def _drop_idle_parts(self) -> None:
-        """Leave out parts of dates that say nothing, as a whole table does."""
+        """Leave out parts of dates that are constant, as a table in memory does."""
         for name in [n for n in self.names or () if n in self._parts]:
             j = (self.names or []).index(name)
             numbers = self.columns[j].numbers
@@ -238,7 +235,7 @@ class TableSummary:
                     column.position = k
 
     def refine(self, again: Rereading) -> None:
-        """Take in what a second reading gave."""
+        """Take in a second reading."""
         for j, finer in again.tables.items():
             self.columns[j].refine(finer, again.spans[j][0])
 
@@ -270,10 +267,8 @@ class TableSummary:
     def _n_threads(self) -> int:
         return thread_count(self.encoder.n_jobs)
 
-    def _with_classes(
-        self, classes: NDArray[Any], place: str
-    ) -> tuple[_Places, _Places]:
-        """Add the classes of a chunk; say where those of before and those are now."""
+    def _with_classes(self, classes: NDArray[Any], place: str) -> tuple[Ints, Ints]:
+        """Merge the classes of a chunk; return the new positions of both."""
         before, now = self.classes.tolist(), classes.tolist()
         if not before or before == now:
             self.classes = classes
@@ -284,9 +279,9 @@ class TableSummary:
                 f"{place}. Give all its cells one type."
             )
         dtype = np.result_type(self.classes, classes)
-        known, names = self.classes, sorted(one_spelling({*before, *now}))
+        earlier, names = self.classes, sorted(one_spelling({*before, *now}))
         self.classes = np.array(names, dtype=dtype)
-        return class_places(known, self.classes), class_places(classes, self.classes)
+        return class_places(earlier, self.classes), class_places(classes, self.classes)
 
     def _matched(self, table: Table, place: str) -> Sequence[TableColumn]:
         """Return the columns of a chunk in the order of the first one."""
@@ -306,13 +301,14 @@ class TableSummary:
         encoder, names = self.encoder, table.names
         by_column = numeric_treatments(encoder.numeric, table.n_columns, names)
         for j, treatment in enumerate(by_column):
-            needs = Needs(
-                cells=treatment.reads_numbers,
-                weights=self._counts or encoder.missing == "impute",
-                declared=encoder.cardinality == "declared",
+            yield ChunkedColumn(
+                j,
+                None if names is None else names[j],
+                len(self.classes),
+                has_cells=treatment.reads_numbers,
+                has_weights=self._counts or encoder.missing == "impute",
+                has_declared=encoder.cardinality == "declared",
             )
-            name = None if names is None else names[j]
-            yield ChunkedColumn(j, name, len(self.classes), needs)
 
     def _check_names(self, names: list[str] | None, n_columns: int, place: str) -> None:
         """Refuse other columns than those of the first chunk."""
