@@ -413,3 +413,26 @@ def test_numbers_of_a_frame_are_made_once_and_dropped_on_release(frame):
     column.release()
     assert column.finite_numbers is not first
     assert_array_equal(column.finite_numbers, first)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_whole_numbers_beyond_int64_may_be_missing(frame):
+    cells = pa.array([2**64 - 1, None, 2**63, 2**64 - 1], pa.uint64())
+    of_pandas = pd.array(cells.to_pylist(), dtype="UInt64")
+    of_polars = pl.Series(cells.to_pylist(), dtype=pl.UInt64)
+    given = {pd.DataFrame: of_pandas, pl.DataFrame: of_polars, pa.table: cells}
+    encoder = TableEncoder("all").fit(frame({"x": given[frame]}))
+    assert encoder.schema_.features[0].values == (2**63, 2**64 - 1)
+    assert_array_equal(
+        encoder.transform(frame({"x": given[frame]})), [[2], [0], [1], [2]]
+    )
+
+
+@pytest.mark.skipif(int(pd.__version__.split(".")[0]) < 3, reason="no copy on write")
+def test_cells_stay_as_they_are_when_the_frame_is_written_to():
+    frame = pd.DataFrame({"x": [1.5, 2.5], "k": [1, 2], "t": ["a", "b"]})
+    frame["c"] = pd.Categorical(["u", "v"])
+    columns = as_table(frame).columns
+    before = [column.objects() for column in columns]
+    frame.iloc[0] = [9.5, 9, "z", "v"]
+    assert [column.objects() for column in columns] == before

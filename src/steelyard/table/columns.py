@@ -55,6 +55,12 @@ class TableColumn:
     is_integer: bool = False
     """Whether the column holds whole numbers only, by its type."""
 
+    source: Any = None
+    """The series of a frame whose cells these are.
+
+    pandas copies what others refer to before it writes, so that cells stay as they are.
+    """
+
     def __init__(
         self,
         position: int,
@@ -380,7 +386,13 @@ def array_column(position: int, name: str | None, values: NDArray[Any]) -> Table
 def series_column(
     position: int, name: str | None, series: Any, dtype: Any = None
 ) -> TableColumn:
-    """Make a column of a narwhals series, whose type it finds out if not given."""
+    """Make a column of a narwhals series; its type is looked up if not given."""
+    column = _column_of(position, name, series, dtype)
+    column.source = series
+    return column
+
+
+def _column_of(position: int, name: str | None, series: Any, dtype: Any) -> TableColumn:
     # Once for each column: narwhals works it out each time it is asked.
     dtype = series.dtype if dtype is None else dtype
     # Of a pandas column of objects narwhals reads the first hundred cells only.
@@ -417,12 +429,16 @@ def _values_and_missing(
     as_type = bool if dtype == nw.Boolean else None
     if not series.null_count():
         return np.asarray(series.to_numpy(), as_type), None
-    missing = series.is_null().to_numpy().astype(bool)
-    if missing.all():
-        return np.zeros(len(series), as_type or np.int64), missing
-    # A value that is there anyway makes the range no larger.
-    filled = series.fill_null(series[int(missing.argmin())])
-    return np.asarray(filled.to_numpy(), as_type), missing
+    missing = series.is_null().to_numpy().astype(bool, copy=False)
+    first = int(missing.argmin())
+    # A value that is there anyway makes the range no larger. It is quicker filled in by
+    # the library, but pyarrow does so for numbers of int64 only.
+    if not missing[first] and dtype != nw.UInt64:
+        return np.asarray(series.fill_null(series[first]).to_numpy(), as_type), missing
+    present = np.asarray(series.drop_nulls().to_numpy(), as_type)
+    values = np.full(len(series), present[0] if present.size else 0, present.dtype)
+    values[~missing] = present
+    return values, missing
 
 
 def _unsupported(label: str, dtype: Any, native: Any) -> ColumnError:

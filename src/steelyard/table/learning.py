@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ from steelyard.table.schema import FeatureSchema, sort_values
 from steelyard.table.treatments import Treatment
 
 if TYPE_CHECKING:
+    from steelyard.table.encoder import TableEncoder
     from steelyard.table.summary.chunked_column import ChunkedColumn
 
 ColumnSummary: TypeAlias = "WholeColumn | ChunkedColumn"
@@ -48,14 +49,6 @@ _ROUNDING = 1e-13
 _MIN_NUMBERED = 0.9
 
 
-class EncoderSettings(Protocol):
-    """The settings of an encoder that decide what is learned about a column."""
-
-    missing: str
-    cardinality: str
-    keep_identifiers: bool
-
-
 class LearnedColumn(NamedTuple):
     """What is learned about a column."""
 
@@ -68,7 +61,7 @@ class LearnedColumn(NamedTuple):
 def learned_column(
     column: ColumnSummary,
     treatment: Treatment,
-    settings: EncoderSettings,
+    settings: TableEncoder,
     n_rows: int,
     left_out: Collection[int] | None = None,
     with_range: bool = True,
@@ -112,7 +105,7 @@ def learned_column(
     return LearnedColumn(feature, where, suspect)
 
 
-def _category(column: ColumnSummary, settings: EncoderSettings) -> FeatureSchema:
+def _category(column: ColumnSummary, settings: TableEncoder) -> FeatureSchema:
     held = values = column.held
     if settings.cardinality == "declared":
         values = [*held, *(column.declared or [])]
