@@ -357,6 +357,19 @@ def test_whole_numbers_beyond_either_end_are_said_while_rows_are_encoded(odd, en
         assert notice.rows == n and ends in notice.text
 
 
+@pytest.mark.parametrize("n", [100, 1 << 14])
+def test_missing_whole_numbers_are_counted_while_rows_are_encoded(n):
+    X = pd.DataFrame({"size": np.arange(200) % 5, "wood": ["oak", "elm"] * 100})
+    clf = sy.NaiveBayes().fit(X, np.arange(200) % 2)
+    sizes = pd.array([1, 4, None] * n, dtype="Int64")
+    new = as_table(pd.DataFrame({"size": sizes, "wood": ["oak"] * 3 * n}))
+    rows = NewRows(clf)
+    clf.encoder_.encode(new, rows.watch(new))
+    (notice,) = rows.notices()
+    assert (notice.kind, notice.column, notice.rows) == ("new-missing", "size", n)
+    assert f"{n:,} of {3 * n:,} rows" in notice.text
+
+
 def test_labels_with_blanks_at_their_ends_are_not_unknown_classes():
     X, y = pd.DataFrame({"wood": ["oak", "elm"] * 20}), np.array(["no", "yes"] * 20)
     clf = sy.NaiveBayes().fit(X, y)

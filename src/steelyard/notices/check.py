@@ -317,10 +317,10 @@ def _add_numbers(check: ColumnCheck, column: TableColumn) -> None:
     # Whole numbers of a small range were counted to encode them.
     if (narrow := vars(column).get("narrow_factor")) is not None:
         counts, n_missing = narrow.counts()
-        values, counts = np.array(narrow.values, float), np.array(counts)
-        values, counts = values[counts > 0], counts[counts > 0]
-        n_beyond = int(counts[(values < low) | (values > high)].sum())
-        ends = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
+        # The least and the largest of them occur; those between may not.
+        values = np.array(narrow.values, float)
+        n_beyond = int(np.array(counts)[(values < low) | (values > high)].sum())
+        ends = float(values.min()), float(values.max())
         check.add_numbers(len(narrow.indices), n_missing, *ends, n_beyond)
         return
     for numbers, n_present, least, most in column.number_blocks[1]:

@@ -223,8 +223,8 @@ def rows_have(n: int, of: int) -> str:
     ('1 of 5 rows has', 'all 3 rows have')
     """
     if n == of:
-        return f"all {of} rows have" if of > 1 else "the row has"
-    return f"{n:,} of {counted(of, 'row')} {'has' if n == 1 else 'have'}"
+        return f"all {of:,} rows have" if of > 1 else "the row has"
+    return f"{n:,} of {of:,} rows {'has' if n == 1 else 'have'}"
 
 
 # Of new rows a few are beyond the training rows in any case: those are reported that
