@@ -296,7 +296,7 @@ def _check_order(feature: FeatureSchema, name: Any) -> None:
         raise ParameterError(
             f"`constraints` names column {name!r}, which is left out, since it looks "
             "like an identifier: nearly all its values differ. Keep it with "
-            "keep_identifiers=True (--keep-identifiers), or give it no shape."
+            "`keep_identifiers=True`, or give it no shape."
         )
     if not feature.is_coded:
         raise ParameterError(
