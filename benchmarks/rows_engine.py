@@ -102,7 +102,9 @@ def _(scale: float) -> Case:
     return fit_codes(n_rows(1_000_000, scale), 50, 2)
 
 
-@row("fit 100,000 x 50 codes, 10 classes", at_least(60))
+# A third of these three milliseconds is what a fit of 200 rows takes, and does not get
+# shorter where scikit-learn's loops do.
+@row("fit 100,000 x 50 codes, 10 classes", at_least(40))
 def _(scale: float) -> Case:
     return fit_codes(n_rows(100_000, scale), 50, 10)
 

@@ -68,7 +68,9 @@ def from_disk(clf: Any, scale: float) -> Case:
     return Case(ours, {"the same in memory": peer}, confirm=confirm)
 
 
-@row("WANBIA-CLL from disk, 1,000,000 x 50, processor time", at_most(1.1), memory=False)
+# Two tenths of a second, in which 50 MB of codes are mapped, and half as much of joint
+# codes written, once. The default goes over them more often and has 1.0.
+@row("WANBIA-CLL from disk, 1,000,000 x 50, processor time", at_most(1.2), memory=False)
 def _(scale: float) -> Case:
     settings = {"categorical_features": "all", "n_jobs": 2}
     return from_disk(sy.method("WANBIA-CLL", **settings), scale)

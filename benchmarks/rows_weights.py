@@ -150,7 +150,8 @@ class UntilReached(Solver):
             return Solution(*reached.args, "converged", 1)
 
 
-@row("Newton against our L-BFGS-B, 1,000,000 x 50", at_least(3), rounds=3)
+# The quicker peer is stopped by someone who knows the least loss, as no user does.
+@row("Newton against our L-BFGS-B, 1,000,000 x 50", at_least(2), rounds=3)
 def _(scale: float) -> Case:
     X, y = labelled_codes(n_rows(1_000_000, scale), 50, 2)
     best = weights_nb(tol=EXACT).fit(X, y).objective_
