@@ -77,6 +77,54 @@ def test_posteriors_on_random_settings_are_those_of_python(name, mixed, node, tm
     np.testing.assert_allclose(found[:, 1], expected, rtol=0, atol=1e-9)
 
 
+def with_script(name, stubs, code):
+    """Return an expression of what a script of the page makes, given its globals."""
+    path = files("steelyard.explain") / "assets" / f"{name}.js"
+    made = {"sure": "sureness"}.get(name, name)
+    text = f"require('fs').readFileSync({json.dumps(str(path))}, 'utf8')"
+    body = f"{text} + '; return {made};'"
+    keys = ", ".join(json.dumps(key) for key in stubs)
+    call = f"new Function({keys}, {body})({', '.join(stubs.values())})"
+    return f"((made) => {code})({call})"
+
+
+@pytest.mark.parametrize("name", ["default", "interactions"])
+def test_intervals_of_the_page_are_those_of_python(name, mixed, two, node, tmp_path):
+    for X, y in (mixed, two):
+        clf, rows = fitted(name, X, y), X[:30]
+        given = {"data": page_data(clf), "rows": settings_of(rows)}
+        k = len(clf.classes_)
+        each = f"[...Array({k}).keys()].map((c) => made.interval(row, c))"
+        code = f"given.rows.map((row) => {each})"
+        stubs = {"controls": "{ data: given.data }", "scoring": "scoring"}
+        found = in_node(node, tmp_path, given, with_script("sure", stubs, code))
+        expected = clf.predict_interval(rows)
+        # Variances are written in single precision.
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+        assert np.ptp(expected, axis=2).max() > 0.01
+
+
+def test_parts_of_a_date_on_the_page_are_those_of_pandas(node, tmp_path):
+    days = pd.date_range("1969-12-25T05:00", periods=40, freq="19h")
+    parts = {"year": 1, "month": 2, "weekday": 3, "hour": 4}
+    attributes = [{"kind": "number"}] * 5
+    given = {
+        "data": {"words": {}},
+        "days": [(day - pd.Timestamp(0)) / pd.Timedelta("1D") for day in days],
+        "own": {"date": parts},
+        "attributes": attributes,
+    }
+    page = "{ getElementById: () => ({ textContent: JSON.stringify(given.data) }) }"
+    code = (
+        "given.days.map((x) => { const values = [x]; "
+        "made.setParts(given.own, x, values, given.attributes); return values; })"
+    )
+    stubs = {"document": page, "scoring": "scoring"}
+    found = in_node(node, tmp_path, given, with_script("controls", stubs, code))
+    expected = [[d.year, d.month, d.isoweekday(), d.hour] for d in days]
+    assert [values[1:] for values in found] == expected
+
+
 @pytest.mark.parametrize("name", TEN)
 def test_reasons_of_the_page_are_those_of_python(name, mixed, two, node, tmp_path):
     for X, y in (mixed, two) if name != "calibrated pairs" else (mixed,):
