@@ -38,7 +38,7 @@ const scoring = (() => {
 
   // The position of a cell among values; the map of each list of values is made once.
   const maps = new WeakMap();
-  function positionOf(values, cell) {
+  function placeOf(values, cell) {
     if (!maps.has(values)) {
       maps.set(values, new Map(values.map((value, k) => [keyOf(value), k])));
     }
@@ -59,7 +59,7 @@ const scoring = (() => {
   function groupOf(side, cell) {
     if (isMissing(cell)) return side.missing;
     if (side.values.length) {
-      const k = positionOf(side.values, cell);
+      const k = placeOf(side.values, cell);
       return k === undefined ? 0 : side.groups[k];
     }
     return typeof cell === "string" ? 0 : side.groups[intervalOf(side.edges, Number(cell))] || 0;
@@ -100,7 +100,7 @@ const scoring = (() => {
     }
     if (isMissing(cell)) return term.missing;
     if (term.kind === "lookup") {
-      const k = positionOf(term.values, cell);
+      const k = placeOf(term.values, cell);
       return k === undefined ? null : term.rows[k];
     }
     return typeof cell === "string" ? null : term.rows[intervalOf(term.edges, Number(cell))];
@@ -237,7 +237,7 @@ const scoring = (() => {
     if (!plan.names) plan.names = plan.columns.map((column) => column.name);
     const cells = new Array(plan.columns.length).fill(null);
     for (const [name, cell] of Object.entries(withDates(plan, row))) {
-      const j = positionOf(plan.names, name);
+      const j = placeOf(plan.names, name);
       if (j === undefined) throw new Error(`The model has no column ${JSON.stringify(name)}.`);
       cells[j] = isMissing(cell) ? cell : asFitted(plan.columns[j], cell);
       if (!isMissing(cell)) checkCell(name, cells[j], plan.columns[j].cells);
