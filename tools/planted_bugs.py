@@ -41,7 +41,7 @@ BUGS = (
     ),
     Bug(
         "missing cells counted as a category",
-        "        known[first] = 0.0\n",
+        "        observed[first] = 0.0\n",
         "",
     ),
     Bug(
