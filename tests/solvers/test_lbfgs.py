@@ -38,6 +38,13 @@ def test_one_object_serves_one_table_after_another(solver, weighting):
     assert vars(solver) == state
 
 
+def test_a_fit_that_starts_at_its_optimum_ends_there():
+    # A warning that it did not converge would be an error here.
+    clf = sy.ShrinkageNB(strength=(1.0, 1.0, 1.0)).fit([["x"]] * 40, ["a", "b"] * 20)
+    assert clf.n_iter_ <= 1
+    np.testing.assert_allclose(clf.predict_proba([["x"]]), 0.5)
+
+
 def test_a_classifier_with_a_solver_object_can_choose_strengths(tmp_path):
     clf = sy.ShrinkageNB(solver=LBFGS(tol=1e-6))
     for n, d, seed in ((60, 3, 0), (90, 5, 1)):

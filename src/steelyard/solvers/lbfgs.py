@@ -150,12 +150,12 @@ class Stage:
         return step
 
     def is_done(self, value: float, gradient: Floats, slope: float) -> bool:
-        """Whether little is left to gain, after one step at least."""
+        """Whether little is left to gain, after one step at least, or nothing."""
         square = float(gradient @ gradient)
         if self.solver.is_rough:
             square = float(np.sqrt(max(-slope * square, 0.0)))
         is_little = 0.5 * square <= self.solver.tol * max(value, 1e-300)
-        return self.curved.n_pairs > 0 and is_little
+        return is_little and (self.curved.n_pairs > 0 or not gradient.any())
 
     def restarts(self) -> bool:
         """Whether to forget the matrix after a step that did not go down."""
