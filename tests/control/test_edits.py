@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import warnings
+from copy import copy
 
 import numpy as np
 import pandas as pd
@@ -74,8 +75,10 @@ def curve(clf, column, numbers):
     X = pd.concat([X] * (len(numbers) + 1), ignore_index=True)
     X["colour"] = X["colour"].astype(object)
     X.loc[1:, column] = numbers
-    told = clf.explain_local(X)
-    own = told.contributions[1:, told.attributes.index(column)]
+    clf = copy(clf)
+    clf.model_ = clf.model_.summed  # what the column adds by itself
+    explanation = clf.explain_local(X)
+    own = explanation.contributions[1:, explanation.attributes.index(column)]
     return clf.model_.link_scale * np.diff(own, axis=1)[:, 0]
 
 

@@ -34,6 +34,12 @@ _QUESTIONS = {
 }
 
 
+def answering_model(clf: Any) -> Any:
+    """Return the model that answers for a classifier, by its setting ``unknown``."""
+    model = clf.model_
+    return model.summed if getattr(clf, "unknown", None) == "sum" else model
+
+
 class FittedNB:
     """What follows from a fitted model.
 
@@ -143,9 +149,10 @@ class FittedNB:
                 "densities or slopes. Edited models have none."
             )
         codes = self._encode(X)
-        log_proba = self.model_.log_proba(codes, self.n_jobs)
+        model = answering_model(self)
+        log_proba = model.log_proba(codes, self.n_jobs)
         intervals: NDArray[np.float64]
-        intervals = uncertainty.intervals(codes, log_proba, level)
+        intervals = uncertainty.intervals(codes, log_proba, level, model)
         return intervals
 
     def predict_chunks(
@@ -237,7 +244,8 @@ class FittedNB:
         ``check`` looks at them on the way.
         """
         codes = self._encode(X, check)
-        asked = [getattr(self.model_, _QUESTIONS[method]) for method in methods]
+        model = answering_model(self)
+        asked = [getattr(model, _QUESTIONS[method]) for method in methods]
         return [ask(codes, self.n_jobs) for ask in asked]
 
     def _encode(self, X: Any, check: NewRows | None = None) -> Codes:

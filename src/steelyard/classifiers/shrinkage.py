@@ -41,6 +41,7 @@ from steelyard.fitting.default.interactions import (
 )
 from steelyard.fitting.default.strengths import GRID, Choice, Strengths, choose
 from steelyard.fitting.default.uncertainty import uncertainty_of
+from steelyard.fitting.default.unknown import marginal_of
 from steelyard.fitting.problem import Fit, fit_weights
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.shapes import resolve_shapes
@@ -172,6 +173,14 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         allowed=FLAG,
         about="Whether the model keeps how uncertain it is, for ``predict_interval``; "
         "files are up to twice as large.",
+    )
+    unknown: str = setting(
+        default="marginal",
+        allowed=word("marginal", "sum"),
+        about='How rows with missing cells are answered: "marginal" averages over what '
+        'these cells may be, given the others; with "sum" they add nothing. Columns of '
+        "which many cells were missing at fit keep what that meant. A fitted model can "
+        'be changed to "sum".',
     )
     constraints: Any = setting_of(WeightedNB, "constraints")
     loss: Any = setting_of(WeightedNB, "loss")
@@ -330,6 +339,11 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         model = with_base_rate(fit.model, shares, fit.log_prior)
         shapes = resolve_shapes(self.constraints, training.schema, training.classes)
         model = shapes.settled(model)
+        if self.unknown == "marginal":
+            marginal = marginal_of(
+                model, training, problem.evidence, fit.log_prior, self.random_state
+            )
+            model = replace(model, marginal=marginal)
         named = {**fit.named, **self._published(model, training, choice)}
         # Variances are of log-odds relative to the base rate.
         if self.uncertainty and shares is not None:

@@ -24,7 +24,9 @@ from steelyard.explain.shared import (
     typical_numbers,
 )
 from steelyard.fitting.shapes import resolve_shapes
+from steelyard.model.base import softmax
 from steelyard.model.edits import Edit, difference, undone
+from steelyard.model.marginal import balanced, edited_moments
 from steelyard.model.table_model import NBModel
 from steelyard.table.labels import known_labels, labels_of_rows
 from steelyard.table.schema import FeatureSchema
@@ -135,11 +137,14 @@ def edited(
             )
         broken.update(newly)
         change = replace(change, text="; not any more: ".join([change.text, *newly]))
-        log.append(_record(before, new, change, edit, edit.get("reason", reason)))
+        new = _with_moments(clf, model, new, change.attribute)
+        why = edit.get("reason", reason)
+        log.append(_record(before, new, change, edit, why, is_first=not log))
         model = before = new
     if recalibrate is not None:
         new, change = _recalibrated(clf, model, recalibrate)
-        log.append(_record(before, new, change, {"recalibrate": True}, reason))
+        asked = {"recalibrate": True}
+        log.append(_record(before, new, change, asked, reason, is_first=not log))
         model = new
     made = copy.copy(clf)
     made.model_, made.edits_ = model, log
@@ -154,7 +159,20 @@ def unedited(clf: Any) -> Any:
         made.model_ = undone(made.model_, edit)
     if hasattr(clf, "edits_"):
         del made.edits_
+        if (moments := made.model_.marginal) is not None:
+            # With the base rates of now: priors may have changed since.
+            rates = np.exp(clf.class_log_prior_)
+            moments = balanced(made.model_, moments, rates)
+            made.model_ = replace(made.model_, marginal=moments)
     return made
+
+
+def _with_moments(clf: Any, old: NBModel, new: NBModel, name: str) -> NBModel:
+    """Return an edited model with the moments of what its attribute adds now."""
+    if old.marginal is None:
+        return new
+    j = old.schema.labels().index(name)
+    return replace(new, marginal=edited_moments(old, new, j, clf.counts_))
 
 
 @dataclass(frozen=True)
@@ -169,7 +187,12 @@ class _Change:
 
 
 def _record(
-    old: NBModel, new: NBModel, change: _Change, asked: Any, reason: Any
+    old: NBModel,
+    new: NBModel,
+    change: _Change,
+    asked: Any,
+    reason: Any,
+    is_first: bool,
 ) -> Edit:
     plain = {key: value for key, value in asked.items() if key != "reason"}
     return Edit(
@@ -182,6 +205,7 @@ def _record(
         before=[float(x) for x in change.before],
         after=[float(x) for x in change.after],
         **difference(old, new),
+        marginal=old.marginal if is_first else None,
     )
 
 
@@ -440,7 +464,12 @@ def _recalibrated(
         if np.abs(step - step.mean()).max() < 1e-10:
             break
     change = _Change("", f"fit the start again on {codes.n_rows} rows")
-    return replace(model, log_prior=prior), change
+    new = replace(model, log_prior=prior)
+    if model.marginal is not None:
+        moved = model.link_scale * (prior - model.log_prior)
+        rates = softmax((np.log(model.marginal.base_rates) + moved)[None, :])[0]
+        new = replace(new, marginal=balanced(new, model.marginal, rates))
+    return new, change
 
 
 def edit_steps(clf: Any) -> dict[str, Any]:

@@ -15,6 +15,9 @@ from steelyard._common.text import (
 )
 from steelyard.explain.shared import PlainData, Tabular, percent
 
+MISSING_COLUMNS = "(missing columns)", "averaged over"
+"""Name and value of the item that is the average over missing cells."""
+
 
 @dataclass(frozen=True)
 class EvidenceItem(PlainData):
@@ -34,6 +37,9 @@ class EvidenceItem(PlainData):
 
     half_width: float | None = None
     """Of the 90 % interval of the amount, if it is known."""
+
+    implied: float = 0.0
+    """The part of the amount that is what the cell says of the missing ones."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from steelyard._common.html import element, escape
 from steelyard._common.text import probability_text
 from steelyard.exceptions import ParameterError
 from steelyard.explain.counterfactual import Counterfactual, counterfactual
-from steelyard.explain.evidence import Evidence, EvidenceItem
+from steelyard.explain.evidence import MISSING_COLUMNS, Evidence, EvidenceItem
 from steelyard.explain.row_cells import (
     Neighbours,
     RowCells,
@@ -35,7 +35,9 @@ from steelyard.explain.shared import (
     position_of,
     two_classes,
 )
-from steelyard.model.base import Model
+from steelyard.model.base import Model, softmax
+from steelyard.model.marginal import missing_patterns
+from steelyard.model.table_model import NBModel
 from steelyard.model.uncertainty import LEVEL, half_width
 from steelyard.table.frames import as_table
 from steelyard.table.ranges import NumberRange
@@ -45,6 +47,14 @@ if TYPE_CHECKING:
 
 # How many rows are shown, and submodels of a model for each.
 _MAX_ROWS, _MAX_PARTS = 3, 10
+
+
+class NextQuestion(NamedTuple):
+    """A missing column of a row, and what knowing it would change."""
+
+    column: str
+    change: float
+    """Expected absolute change of the probability of a class."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,6 +103,13 @@ class LocalExplanation(Tabular):
         Variances of the evidence of cells, and of its sum, if they are known.
     intervals : ndarray of shape (n, K, 2) or None
         Low and high of 90 % intervals of the probabilities, if they are known.
+    implied : ndarray of shape (n, d, K) or None
+        Part of each contribution that is what an observed cell says of the missing
+        ones; None if no row has cells that are averaged over.
+    averaging : ndarray of shape (n, K) or None
+        Change of the scores by the average over the missing cells, which draws answers
+        to the base rates: with base and contributions it adds up to the scores. Rows
+        with such cells begin with the base rates, and missing cells add nothing.
     """
 
     _not_data = ("model", "cells", "ranges")
@@ -119,6 +136,8 @@ class LocalExplanation(Tabular):
     """Columns in words, if a file had labels of them."""
     variances: tuple[Floats, Floats] | None = None
     intervals: Floats | None = None
+    implied: Floats | None = None
+    averaging: Floats | None = None
 
     edited: tuple[str, ...] = ()
     """Attributes that were changed by hand."""
@@ -167,22 +186,42 @@ class LocalExplanation(Tabular):
             # Variances are those of a class against all others.
             share = 1.0 - 1.0 / len(self.classes)
             half = half_width(share * np.append(*both)).tolist()
-        items = tuple(
+        implied, shown = np.zeros(len(names)), np.ones(len(names), dtype=bool)
+        rest: list[EvidenceItem] = []
+        if (is_partial := self._is_partial(row)) and self.implied is not None:
+            assert self.averaging is not None
+            both = self.implied[row] * self.link_scale
+            implied = both[:, first] - both[:, second]
+            shown = amounts != 0.0
+            gap = self.averaging[row] * self.link_scale
+            amount = float(gap[first] - gap[second])
+            rest = [EvidenceItem(*MISSING_COLUMNS, amount, missing=True)]
+        items = [
             EvidenceItem(
                 *(names[j], values[j], float(amounts[j]), bool(missing[j])),
                 f"{titles[j] or names[j]} (edited)" if changed[j] else titles[j],
                 changed[j],
                 half[j],
+                float(implied[j]),
             )
-            for j in np.argsort(-np.abs(amounts), kind="stable")
-        )
+            for j in np.flatnonzero(shown).tolist()
+        ]
+        items = sorted([*items, *rest], key=lambda item: -abs(item.amount))
         classes = (str(self.classes[first]), str(self.classes[second]))
         probability = float(proba[first])
         prior = float(base[first] - base[second])
         is_centred, rate = self.model.centre is not None, None
-        if self.base_rates is not None and not is_centred:
+        if is_partial:
+            is_centred, rate = False, float(softmax(base[None, :])[0, first])
+        elif self.base_rates is not None and not is_centred:
             rate = float(self.base_rates[first])
-        return Evidence(*classes, probability, prior, items, rate, is_centred, half[-1])
+        return Evidence(
+            *classes, probability, prior, tuple(items), rate, is_centred, half[-1]
+        )
+
+    def _is_partial(self, row: int) -> bool:
+        """Whether the row has cells that are averaged over."""
+        return self.averaging is not None and bool(self.averaging[row].any())
 
     def split_interactions(self) -> LocalExplanation:
         """Divide the contribution of each interaction between its columns, by half.
@@ -250,6 +289,40 @@ class LocalExplanation(Tabular):
         search = chosen, kept, max_changes, self.ranges
         return counterfactual(self.model, cells, labels, *search)
 
+    def next_questions(self, row: int = 0, target: Any = None) -> list[NextQuestion]:
+        """Rank the missing columns of a row by what knowing each would change.
+
+        Parameters
+        ----------
+        row : int, default=0
+            Which row.
+        target : class, default=None
+            The class whose probability changes; the most probable one if not given.
+
+        Returns
+        -------
+        list of NextQuestion
+            Column and expected absolute change of the probability, the largest first.
+        """
+        self._check_row(row)
+        if not isinstance(self.model, NBModel) or self.model.marginal is None:
+            raise ParameterError(
+                "Only a model that averages over missing cells knows what they would "
+                "change: ShrinkageNB with unknown='marginal'."
+            )
+        c = int(self.probabilities[row].argmax())
+        if target is not None:
+            c = position_of(target, self.classes)
+        codes = self.cells.encoded().part(slice(row, row + 1 or None))
+        patterns, _ = missing_patterns(codes, self.model.marginal)
+        expected = self.model.conditional.expected_changes
+        changes = expected(patterns[0], self.probabilities[row])[:, c]
+        return [
+            NextQuestion(self.attributes[j], float(changes[j]))
+            for j in np.argsort(-changes, kind="stable").tolist()
+            if not patterns[0, j]
+        ]
+
     def plot(self, row: int = 0, **options: Any) -> Any:
         """Draw the evidence of one row as a waterfall.
 
@@ -298,15 +371,20 @@ class LocalExplanation(Tabular):
                 f"{self.note} Ask its parts: explanation.parts[0].explanation."
                 "to_frame()."
             )
-        n, n_lines = len(self), len(self.attributes) + 1
-        terms = np.concatenate([self.base[:, None, :], self.contributions], axis=1)
-        evidence = evidence_of(terms * self.link_scale).reshape(n * n_lines, -1)
-        missing = np.column_stack([np.zeros(n, dtype=bool), self.missing])
+        terms, names = [self.base[:, None], self.contributions], self.attributes
+        missing, rest = [np.zeros((len(self), 1), dtype=bool), self.missing], []
+        if self.averaging is not None:
+            terms, rest = [*terms, self.averaging[:, None]], [MISSING_COLUMNS]
+            missing = [*missing, np.ones((len(self), 1), dtype=bool)]
+        added = np.concatenate(terms, axis=1)
+        n, n_lines = added.shape[:2]
+        evidence = evidence_of(added * self.link_scale).reshape(n * n_lines, -1)
+        more_names, more_values = [name for name, _ in rest], [text for _, text in rest]
         return {
             "row": np.repeat(np.arange(n), n_lines),
-            "attribute": ["(base)", *self.attributes] * n,
-            "value": [value for row in self.values for value in ("", *row)],
-            "missing": missing.ravel(),
+            "attribute": ["(base)", *names, *more_names] * n,
+            "value": [v for row in self.values for v in ("", *row, *more_values)],
+            "missing": np.concatenate(missing, axis=1).ravel(),
             **evidence_columns(self.classes, evidence),
         }
 
@@ -377,8 +455,8 @@ def explain_local(
     variances = intervals = None
     if uncertainty is not None:
         log_proba = model.log_proba(codes, clf.n_jobs)
-        intervals = uncertainty.intervals(codes, log_proba, LEVEL)
-        variances = uncertainty.of_contributions(codes, len(clf.classes_))
+        intervals = uncertainty.intervals(codes, log_proba, LEVEL, model)
+        variances = uncertainty.of_contributions(codes, model)
     explanation = replace(
         _explain(model, clf, cells, named),
         base_rates=base_rates_of(clf, model),
@@ -399,12 +477,22 @@ def _explain(
 ) -> LocalExplanation:
     codes, schema = cells.encoded(), cells.schema
     base = contributions = scores = None
+    implied = averaging = None
     if (terms := model.terms(codes)) is not None:
         base, contributions = terms
         scores = base + contributions.sum(axis=1)
         if model.centre is not None:
             base = base + model.centre.sum(axis=0)
             contributions = contributions - model.centre
+        if isinstance(model, NBModel) and (rows := model.partial_rows(codes)).size:
+            some, conditional = codes.take(rows), model.conditional
+            added, told = conditional.contributions(some)
+            implied, averaging = np.zeros(contributions.shape), np.zeros(base.shape)
+            implied[rows], contributions[rows] = told, added + told
+            base[rows] = np.log(conditional.moments.base_rates) / model.link_scale
+            scores[rows] = model.log_proba(some) / model.link_scale
+            averaging[rows] = scores[rows] - base[rows]
+            averaging[rows] -= contributions[rows].sum(axis=1)
     parts = tuple(
         ExplainedPart(part.name, part.share, _explain(part.model, clf, cells, named))
         for part in model.parts()
@@ -422,6 +510,8 @@ def _explain(
         probabilities=model.proba(codes, clf.n_jobs),
         predicted=model.predict(codes, clf.n_jobs),
         link_scale=float(model.link_scale),
+        implied=implied,
+        averaging=averaging,
         parts=parts,
         neighbours=neighbours_of(model, codes),
         model=model,

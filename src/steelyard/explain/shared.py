@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats
 from steelyard._common.html import element, escape
 from steelyard._common.text import as_plain, did_you_mean
+from steelyard.classifiers.fitted import answering_model
 from steelyard.exceptions import ParameterError, check_fitted
 from steelyard.model.base import Model, softmax
 from steelyard.model.table_model import NBModel
@@ -89,7 +90,7 @@ def model_of(clf: Any) -> Model:
             "neither a sum over attributes nor made of such sums. Use a classifier of "
             "this package, for example NaiveBayes or WeightedNB."
         )
-    return clf.model_.simplified()
+    return answering_model(clf).simplified()
 
 
 def base_rates_of(clf: Any, model: Model) -> Floats | None:

@@ -169,6 +169,48 @@ Term = Lookup | Bins | Density | Interaction
 
 
 @dataclass(frozen=True)
+class Marginal:
+    """Moments by which a sum averages over missing cells.
+
+    See `steelyard.model.marginal` for the formula, and ``partial_rows`` for a program.
+    """
+
+    value_odds: tuple[float | None, ...]
+    """By column: 0 if missing cells are always averaged over, None for never."""
+
+    by_missing: tuple[bool, ...]
+    """By column: whether missing cells are like values never seen."""
+
+    sides: tuple[tuple[int, ...], ...]
+    """The columns of each interaction."""
+
+    means: tuple[Row, ...]
+    """Mean contribution of each attribute by channel: the difference of the second of
+    two classes from the first, or of each class from their mean."""
+
+    loadings: tuple[tuple[Row, ...], ...]
+    """By attribute, channel and factor."""
+
+    noise: tuple[Row, ...]
+    """By attribute and channel."""
+
+    start: Row
+    """Mean score by channel."""
+
+    shift: Row
+    """Added to the mean score if nothing is observed."""
+
+    variance: float
+    """Trace of the covariance of all contributions."""
+
+    points: tuple[Row, ...]
+    """Nodes and weights for two classes; distances and weights for more."""
+
+    plain: Sum
+    """Plain naive Bayes."""
+
+
+@dataclass(frozen=True)
 class Sum:
     """Scores: a base and terms. The posterior is the softmax of scale times scores."""
 
@@ -190,6 +232,10 @@ class Sum:
     centre: tuple[Row, ...] = ()
     """Mean contribution of each attribute of the plan over the training rows: readers
     are shown differences from it. Empty if it is not known."""
+
+    marginal: Marginal | None = None
+    """How rows with missing cells are answered; None if such cells add what their terms
+    have. Formats that cannot write it add up what is known."""
 
     @property
     def is_odds(self) -> bool:
@@ -380,6 +426,8 @@ def node_data(node: Node) -> dict[str, Any]:
     data["base"] = [b if math.isfinite(b) else None for b in node.base]
     data |= {"scale": node.scale, "odds": node.is_odds, "terms": fields["terms"]}
     data["centre"] = fields["centre"]
+    if node.marginal is not None:
+        data["marginal"] = fields["marginal"]
     return {**data, "blocks": fields["blocks"]} if node.blocks else data
 
 
@@ -399,7 +447,7 @@ def _plain(value: Any) -> Any:
         return node_data(value)
     if isinstance(value, Term):
         return {"kind": _kind(value), **_fields(value)}
-    return _fields(value) if isinstance(value, Grouping) else value
+    return _fields(value) if isinstance(value, (Grouping, Marginal)) else value
 
 
 def refuse_intervals(plan: Plan, target: str) -> None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from steelyard._common.allowed import DENSITY_DEPTH, SLOPE_LIMIT
+from steelyard._common.quadrature import HERMITE, radii
 from steelyard.exceptions import ParameterError
 from steelyard.export.plan import (
     Bins,
@@ -20,6 +21,7 @@ from steelyard.export.plan import (
     Grouping,
     Interaction,
     Lookup,
+    Marginal,
     Mixture,
     Node,
     Pairs,
@@ -112,7 +114,9 @@ def plan_of_model(name: str, model: Any, is_exact: bool) -> Plan:
 
 def _exportable(clf: BaseNB) -> Any:
     """Return the model of a classifier, if there is a formula of it."""
-    name, model = type(clf).__name__, clf.model_
+    from steelyard.classifiers.fitted import answering_model
+
+    name, model = type(clf).__name__, answering_model(clf)
     if getattr(model, "is_lazy", False):
         raise ParameterError(
             f"{name} keeps its {len(model.y)} training rows and fits a model to each "
@@ -200,7 +204,69 @@ def _sum(model: Any, classes: tuple[int, ...], is_exact: bool) -> Sum:
         tuple(terms),
         _blocks(model.schema) if is_exact else (),
         () if model.centre is None else tuple(map(tuple, _listed(model.centre))),
+        _marginal(model, classes),
     )
+
+
+def _marginal(model: Any, classes: tuple[int, ...]) -> Marginal | None:
+    """Return how rows with missing cells are answered, None if by what they add."""
+    moments = model.marginal
+    if moments is None:
+        return None
+    features, n_columns = model.schema.features, model.schema.n_columns
+    means, noise = _nested(moments.means), _nested(moments.noise)
+    loadings = _nested(moments.loadings)
+    if isinstance(moments.loadings, list):  # of a file, by factor
+        loadings = tuple(
+            tuple(zip(*of_attribute, strict=True))
+            for of_attribute in zip(*loadings, strict=True)
+        )
+    odds = [x if math.isfinite(x) else None for x in _listed(moments.value_odds)]
+    start = _channels(_listed(model.log_prior))
+    sides = [tuple(side.feature for side in f.sides) for f in features[n_columns:]]
+    # A column that is left out is in no interaction.
+    left_out = {j for j, x in enumerate(odds) if x is None}
+    rest = [j for j in range(len(means)) if j not in left_out]
+    variance = 0.0
+    for c in range(len(start)):
+        start[c] += math.fsum(mean[c] for mean in means)
+        factors = zip(*(loadings[j][c] for j in rest), strict=True)
+        variance += math.fsum(math.fsum(factor) ** 2 for factor in factors)
+        variance += math.fsum(noise[j][c] for j in rest)
+    base = tuple(map(math.log, _listed(moments.base_rates)))
+    plain: list[Term] = []
+    rows, offset = list(map(tuple, _listed(moments.plain))), 0
+    for j, feature in enumerate(features[:n_columns]):
+        if feature.is_coded:
+            plain.append(_by_code(feature, j, rows[offset : offset + feature.n_codes]))
+        offset += feature.n_codes
+    two = len(classes) == 2
+    return Marginal(
+        tuple(odds),
+        tuple(
+            feature.missing_code == 0 if feature.is_coded else feature.fill is None
+            for feature in features[:n_columns]
+        ),
+        tuple(sides),
+        *(means, loadings, noise, tuple(start), tuple(_listed(moments.shift))),
+        *(variance, HERMITE if two else radii(len(classes))),
+        Sum(classes, base, 1.0, _tie_order(model), tuple(plain)),
+    )
+
+
+def _channels(values: list[float]) -> list[float]:
+    """Return numbers by class as by channel: see ``steelyard.model.marginal``."""
+    if len(values) == 2:
+        return [values[1] - values[0]]
+    mean = math.fsum(values) / len(values)
+    return [value - mean for value in values]
+
+
+def _nested(values: Any) -> Any:
+    """Return an array, or numbers of a file, as nested tuples."""
+    if not isinstance(values, (list, tuple)) and not hasattr(values, "tolist"):
+        return values
+    return tuple(map(_nested, _listed(values)))
 
 
 _NODES: dict[str, Any] = {

@@ -29,6 +29,7 @@ from steelyard._common.one_cell import (
     in_intervals,
 )
 from steelyard.exceptions import ColumnError
+from steelyard.export.partial_rows import Given, PartialRows
 
 # With more amounts, classes are added up in loops: a line takes 0.01 ms to compile.
 _MAX_NAMES = 10_000
@@ -97,6 +98,10 @@ class Scorer:
         best, posterior = self._model.answer(self._whole(row))
         return self.classes[best], posterior
 
+    def is_partial(self, row: Mapping[str, Any]) -> bool:
+        """Whether a row has cells that are averaged over."""
+        return self._model.is_partial(self._whole(row))
+
     def reasons(
         self, row: Mapping[str, Any], most: int | None = None
     ) -> dict[str, float]:
@@ -150,8 +155,13 @@ class _Sum:
         has_densities = any(term["kind"] == "density" for term in data["terms"])
         two = len(data["base"]) == 2 and None not in data["base"]
         self.is_odds = two and not has_densities
-        self.lines = Lines(data, columns, self.is_odds)
+        moments = data.get("marginal")
+        self.lines = Lines(_marked(data, 0.0), columns, self.is_odds)
         self.names, self.posterior = self.lines.columns_read, self.lines.posterior()
+        if moments is not None:
+            self.partial = PartialRows(moments)
+            self.plain = _Sum(moments["plain"], columns)
+            self.posterior = lambda row: self.answer(row)[1]
 
     @cached_property
     def scores(self) -> Callable[[Cells], Any]:
@@ -163,9 +173,31 @@ class _Sum:
         """What each term adds to the score of every class."""
         return Lines(self.data, self.columns, is_odds=False).amounts()
 
+    @cached_property
+    def missing(self) -> Callable[[Cells], list[Any]]:
+        """What each term adds to the first class, NaN if its column is missing."""
+        return Lines(_marked(self.data, math.inf), self.columns, False).amounts()
+
+    def is_partial(self, row: Cells) -> bool:
+        scores = self.scores(row)
+        first = scores if self.is_odds else scores[0]
+        return bool(first != first)
+
+    def conditioned(self, row: Cells) -> tuple[Given, dict[int, list[float]]]:
+        """Return what follows from the observed cells, and what these add."""
+        n_columns = len(self.data["marginal"]["value_odds"])
+        missing = [x[0] != x[0] for x in self.missing(row)[:n_columns]]
+        given = self.partial.given(missing)
+        return given, self.partial.contributions(given, self.amounts(row))
+
     def answer(self, row: Cells) -> tuple[int, list[float]]:
         """Return the position of the most probable class, and all probabilities."""
         scores = self.scores(row)
+        first = scores if self.is_odds else scores[0]
+        if first != first:
+            plain = self.plain.posterior(row)
+            proba = self.partial.proba(*self.conditioned(row), plain, self.scale)
+            return _first_best(proba, self.order), proba
         if not self.is_odds:
             scaled = [score * self.scale for score in scores]
             return _first_best(scores, self.order), softmax(scaled)
@@ -175,6 +207,11 @@ class _Sum:
     def reasons(self, row: Cells, names: Sequence[str]) -> dict[int, float]:
         first, second = _best_two(self.posterior(row))
         sums: dict[int, Any] = {}
+        if self.is_partial(row):
+            _, added = self.conditioned(row)
+            if len(self.data["base"]) == 2:
+                added = {j: [0.0, x] for j, (x,) in added.items()}
+            return {j: self.scale * (x[first] - x[second]) for j, x in added.items()}
         for term, amounts in zip(self.data["terms"], self.amounts(row), strict=True):
             j = term["attribute" if term["kind"] == "interaction" else "column"]
             sums[j] = [*map(add, sums[j], amounts)] if j in sums else amounts
@@ -185,6 +222,26 @@ class _Sum:
             j: self.scale * amounts[first] - self.scale * amounts[second]
             for j, amounts in sorted(sums.items())
         }
+
+
+def _marked(data: dict[str, Any], limit: float) -> dict[str, Any]:
+    """Return a sum with NaN for cells that are averaged over.
+
+    Of columns whose odds that a missing cell is a value are at most ``limit``.
+    """
+    moments = data.get("marginal")
+    if moments is None:
+        return data
+    terms, nothing = [], [math.nan] * len(data["base"])
+    for term in data["terms"]:
+        j = term.get("column")
+        odds = None if j is None else moments["value_odds"][j]
+        if odds is not None and odds <= limit:
+            term = {**term, "unseen": nothing}
+            if moments["by_missing"][j]:
+                term["missing"] = nothing
+        terms.append(term)
+    return {**data, "terms": terms}
 
 
 class _Parts:
@@ -203,6 +260,9 @@ class _Parts:
     def answer(self, row: Cells) -> tuple[int, list[float]]:
         posterior = self.posterior(row)
         return _first_best(posterior, self.order), posterior
+
+    def is_partial(self, row: Cells) -> bool:
+        return any(part.is_partial(row) for part in self.parts)
 
     def of_parts(self, row: Cells) -> list[Any]:
         """Return the posterior of every part."""
@@ -333,7 +393,7 @@ class Lines:
         return _listed(f"({names})" for names in each)
 
     def _zero(self, term: Any) -> Any:
-        return self.pick([0.0] * len(term["missing"]))
+        return self.pick(term.get("unseen", [0.0] * len(term["missing"])))
 
     def _read_lookups(self, positions: list[int]) -> None:
         """Look up categories together; one by one in a row with an unusual cell."""
@@ -509,7 +569,7 @@ def density(term: Any, column: CellsOf) -> Entry:
     """Return the function of a cell's weighted log-densities, one for each class."""
     fill, weight = term["fill"], term["weight"]
     classes = list(zip(term["mean"], term["scale"], term["constant"], strict=True))
-    zeros = [0.0] * len(weight)
+    zeros = term.get("unseen", [0.0] * len(weight))
     log_densities = _FORMS[term["form"]](classes, term)
 
     def amounts(x: Any) -> list[float]:

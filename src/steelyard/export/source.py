@@ -38,6 +38,7 @@ _asset = partial(read_asset, "steelyard.export")
 # Each needs those before it, and the name of an error.
 _MODULES = (
     "steelyard._common.one_cell",
+    "steelyard.export.partial_rows",
     "steelyard.export.scorer",
 )
 
@@ -111,7 +112,7 @@ def to_javascript(clf: BaseNB) -> str:
 
 def scoring_script() -> str:
     """Return the script that scores a plan."""
-    return _asset("scoring.js")
+    return _asset("marginal.js") + _asset("scoring.js")
 
 
 def layout(data: Any, write: Callable[[Any], str], indent: str = "") -> str:

@@ -123,6 +123,83 @@ def _(values, starts, differences, odds):
     odds += total
 
 
+@kernel(plain=PLAIN_CELLS)
+def gather_weighted(values, starts, features, pattern_of, weights, table, scores):
+    """Add up table rows, each multiplied by a matrix of its attribute and the pattern.
+
+    values (n, b) codes, starts (b,), features (b,) attributes of the columns,
+    pattern_of (n,), weights (P, d, C, C), table (V, C); scores (n, C), in place.
+    """
+    n, b = values.shape
+    width = scores.shape[1]
+    for i in range(n):
+        p = pattern_of[i]
+        if width == 1:
+            total = 0.0
+            for j in range(b):
+                total += (
+                    weights[p, features[j], 0, 0] * table[starts[j] + values[i, j], 0]
+                )
+            scores[i, 0] += total
+            continue
+        for j in range(b):
+            row, factors = table[starts[j] + values[i, j]], weights[p, features[j]]
+            for c in range(width):
+                for k in range(width):
+                    scores[i, k] += factors[c, k] * row[c]
+
+
+@kernel(plain=PLAIN_CELLS)
+def mean_logistic(odds, deviations, nodes, weights, proba):
+    """Mean probabilities of normal log-odds of the second class: (n,) -> (n, 2).
+
+    odds (n,) means; deviations (n,); nodes and weights of a quadrature for a standard
+    normal, (q,). Added to proba.
+    """
+    n = odds.shape[0]
+    # As in logistic: exponentials have a separate loop, which can be vectorised.
+    buffer = np.empty(_BUFFER)
+    for lo in range(0, n, _BUFFER):
+        rows = min(_BUFFER, n - lo)
+        for q in range(nodes.shape[0]):
+            node, weight = nodes[q], weights[q]
+            for r in range(rows):
+                buffer[r] = _exp(-abs(odds[lo + r] + deviations[lo + r] * node))
+            for r in range(rows):
+                large = weight / (1.0 + buffer[r])
+                small = buffer[r] * large
+                positive = odds[lo + r] + deviations[lo + r] * node > 0.0
+                proba[lo + r, 0] += small if positive else large
+                proba[lo + r, 1] += large if positive else small
+
+
+@kernel(plain=PLAIN_CELLS)
+def mean_softmax(mean, roots, pattern_of, points, proba):
+    """Mean posteriors of normal scores (n, K), added to proba (n, K).
+
+    roots (P, K, K) symmetric roots of covariances; points (2, 2) distances along their
+    columns, in both directions, and weights.
+    """
+    n, width = mean.shape
+    scores = np.empty(width)
+    for i in range(n):
+        root = roots[pattern_of[i]]
+        for axis in range(width):
+            for p in range(2 * points.shape[0]):
+                radius = points[p // 2, 0] * (1.0 - 2.0 * (p % 2))
+                top = -np.inf
+                for c in range(width):
+                    scores[c] = mean[i, c] + radius * root[axis, c]
+                    top = max(top, scores[c])
+                total = 0.0
+                for c in range(width):
+                    scores[c] = _exp(scores[c] - top)
+                    total += scores[c]
+                share = points[p // 2, 1] / total
+                for c in range(width):
+                    proba[i, c] += share * scores[c]
+
+
 @kernel(plain=NUMPY_CELLS)
 def best(scores, order, out):
     """Position of the largest score of each row; of equal ones the first in order.

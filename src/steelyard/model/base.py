@@ -164,6 +164,11 @@ class Model:
         """Return its submodels; none for a single sum or a lazy model."""
         return []
 
+    @property
+    def summed(self) -> Model:
+        """The same model, to whose sums missing cells add nothing."""
+        return self
+
     def simplified(self) -> Model:
         """Return a simpler model with the same predictions, of one voter that voter."""
         return self

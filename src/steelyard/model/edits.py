@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from steelyard._common.arrays import Floats
+from steelyard.model.marginal import Marginal
 from steelyard.model.table_model import NBModel
 
 
@@ -52,6 +53,9 @@ class Edit:
     factors: Floats | None
     """Factors of densities before the edit; None if all were one."""
 
+    marginal: Marginal | None = None
+    """Moments before the first edit of a model, None for later ones."""
+
     def __str__(self) -> str:
         """Return one line: what was done, why and when."""
         why = f" ({self.reason})" if self.reason else ""
@@ -80,4 +84,5 @@ def undone(model: NBModel, edit: Edit) -> NBModel:
         log_prior=edit.log_prior,
         centre=edit.centre,
         gaussian=replace(model.gaussian, weight=edit.factors),
+        marginal=edit.marginal or model.marginal,
     )

@@ -20,6 +20,13 @@ from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.kernels import scoring
 from steelyard.model.base import MeanTerms, Model, SomeClasses, TwoArrays
+from steelyard.model.marginal import (
+    Flags,
+    Marginal,
+    PartialRows,
+    observed_columns,
+    unobserved_rows,
+)
 from steelyard.proba.counts import Counts
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.codes import CodeBlock, Codes, FeatureTable
@@ -58,38 +65,48 @@ class NBModel(Model):
     link_scale: float = 1.0
     centre: Floats | None = None
 
+    marginal: Marginal | None = None
+    """Moments by which missing cells are averaged over; without, they add nothing."""
+
     @cached_property
     def tie_order(self) -> Ints:
         """Classes by falling prior, then position: the first best one wins a tie."""
         return np.argsort(-self.log_prior, kind="stable")
 
     def scores(self, codes: Codes, n_jobs: int | None = None) -> Floats:
-        """Joint log-probabilities of rows and classes, shape (n, K)."""
+        """Add up rows of the table: a score for each class, shape (n, K).
+
+        Missing cells add nothing; without any, these are joint log-probabilities.
+        """
         out = np.empty((codes.n_rows, self.n_classes))
-        self._by_piece(codes, n_jobs, lambda scores, rows: None, out=out)
+        self.summed._by_piece(codes, n_jobs, lambda scores, rows: None, out=out)
         return out
 
     def log_proba(self, codes: Codes, n_jobs: int | None = None) -> Floats:
         """Log posterior probabilities, shape (n, K)."""
         out = np.empty((codes.n_rows, self.n_classes))
-        self._by_piece(
+        rest = self._by_piece(
             codes,
             n_jobs,
             lambda scores, rows: scoring.log_softmax(self._scaled(scores)),
             out=out,
         )
+        for rows, proba in rest:
+            out[rows] = np.log(proba)
         return out
 
     def proba(self, codes: Codes, n_jobs: int | None = None) -> Floats:
         """Posterior probabilities, shape (n, K)."""
         out = np.empty((codes.n_rows, self.n_classes))
-        self._by_piece(
+        rest = self._by_piece(
             codes,
             n_jobs,
             lambda scores, rows: scoring.softmax(self._scaled(scores)),
             lambda odds, rows: scoring.logistic(self._scaled(odds), out[rows]),
             out,
         )
+        for rows, proba in rest:
+            out[rows] = proba
         return out
 
     def true_proba(
@@ -104,7 +121,9 @@ class NBModel(Model):
             truth = np.asarray(y[rows], dtype=np.uint32)
             scoring.logistic_of(self._scaled(odds), truth, chosen[rows])
 
-        self._by_piece(codes, n_jobs, None, by_odds)
+        for rows, proba in self._by_piece(codes, n_jobs, None, by_odds):
+            truth = np.asarray(y[rows], dtype=np.int64)
+            chosen[rows] = proba[np.arange(len(rows)), truth]
         return chosen
 
     def winners(self, codes: Codes, n_jobs: int | None = None) -> Ints:
@@ -118,7 +137,8 @@ class NBModel(Model):
         def by_odds(odds: Any, rows: slice) -> None:
             chosen[rows] = np.where(odds == 0.0, order[0], odds > 0.0)
 
-        self._by_piece(codes, n_jobs, by_scores, by_odds)
+        for rows, proba in self._by_piece(codes, n_jobs, by_scores, by_odds):
+            chosen[rows] = self.tie_order[proba[:, self.tie_order].argmax(axis=1)]
         return chosen
 
     def contributions(self, codes: Codes) -> Floats:
@@ -182,8 +202,34 @@ class NBModel(Model):
         return two and bool(np.isfinite(self.log_prior).all())
 
     @cached_property
+    def summed(self) -> NBModel:
+        """The same model without moments: missing cells add nothing."""
+        return self if self.marginal is None else replace(self, marginal=None)
+
+    @cached_property
+    def conditional(self) -> PartialRows:
+        """What answers rows with cells that are averaged over."""
+        assert self.marginal is not None
+        return PartialRows(self, self.marginal)
+
+    def partial_rows(self, codes: Codes) -> Ints:
+        """Return the positions of rows with cells that are averaged over."""
+        if self.marginal is None:
+            return np.empty(0, dtype=np.int64)
+        observed = observed_columns(codes, self.marginal.columns)
+        return np.flatnonzero(~observed.all(axis=1))
+
+    @cached_property
+    def _marked(self) -> Floats:
+        """The table, with NaN for cells that are averaged over."""
+        if self.marginal is None:
+            return self.table
+        is_missing = unobserved_rows(self.schema, self.marginal.columns)
+        return np.where(is_missing[:, None], np.nan, self.table)
+
+    @cached_property
     def _differences(self) -> Floats:
-        return np.ascontiguousarray(self.table[:, 1] - self.table[:, 0])
+        return np.ascontiguousarray(self._marked[:, 1] - self._marked[:, 0])
 
     def _odds(self, codes: Codes, tables: Any, rows: slice) -> Floats:
         """Log-odds of the second class in a block of rows."""
@@ -204,36 +250,54 @@ class NBModel(Model):
         by_scores: Any,
         by_odds: Any = None,
         out: Floats | None = None,
-    ) -> None:
-        """Call a function with the scores, or log-odds, of each piece of rows.
+    ) -> list[tuple[Ints, Floats]]:
+        """Pass on the scores of pieces of rows, or their odds where there are any.
 
-        Scores are written to ``out`` (n, K) if given.
+        Scores are made in ``out`` (n, K), where it is given. Rows with cells that are
+        averaged over are passed on as zeros; they are returned with their
+        probabilities.
         """
         if codes.schema is not self.schema and codes.schema != self.schema:
             raise ValueError("The codes were made with another schema than the model.")
         has_odds = by_odds is not None and self._has_odds(codes)
-        table = self._differences if has_odds else self.table
+        table = self._differences if has_odds else self._marked
         tables = [spread_table(block, codes, table) for block in codes.blocks]
+        partly: list[Ints] = []
 
         def work(block: slice) -> None:
             for rows in pieces(block):
                 if has_odds:
-                    by_odds(self._odds(codes, tables, rows), rows)
-                    continue
-                shape = (rows.stop - rows.start, self.n_classes)
-                scores = np.empty(shape) if out is None else out[rows]
-                self._score_block(codes, tables, rows, scores)
-                by_scores(scores, rows)
+                    scores = self._odds(codes, tables, rows)
+                else:
+                    shape = (rows.stop - rows.start, self.n_classes)
+                    scores = np.empty(shape) if out is None else out[rows]
+                    self._score_block(codes, tables, rows, scores)
+                if self.marginal is not None:
+                    # A class without training rows has a score of -inf for all others.
+                    is_partly = np.isnan(scores if has_odds else scores.min(axis=1))
+                    if is_partly.any():
+                        scores[is_partly] = 0.0
+                        partly.append(rows.start + np.flatnonzero(is_partly))
+                (by_odds if has_odds else by_scores)(scores, rows)
 
         for _ in run(work, row_blocks(codes.n_rows), thread_count(n_jobs)):
             pass
+        if not partly or self.marginal is None:
+            return []
+        rows = np.sort(np.concatenate(partly))
+        some = codes if len(rows) == codes.n_rows else codes.take(rows)
+        return [(rows, self.conditional.proba(some))]
 
     def _score_block(self, codes: Codes, tables: Any, rows: slice, out: Floats) -> None:
         out[:] = self.log_prior
         for block, (starts, table) in zip(codes.blocks, tables, strict=True):
             scoring.gather(block.values[rows], starts, table, out)
         if codes.n_numbers:
-            self.gaussian.add_scores(codes.number_rows(rows), out)
+            numbers = codes.number_rows(rows)
+            self.gaussian.add_scores(numbers, out)
+            if self.marginal is not None:
+                averaged = self.marginal.columns[self.schema.gaussian]
+                out[np.isnan(numbers[:, averaged]).any(axis=1)] = np.nan
 
 
 def spread_table(
@@ -267,13 +331,34 @@ def centred(model: Model, counts: Counts, training: TrainingSet | None = None) -
 def _mean_terms(
     model: NBModel, classes: SomeClasses, counts: Counts, training: TrainingSet | None
 ) -> Floats | None:
-    """Return the mean contributions of the attributes of a sum, None if unknown."""
-    if classes is not None:
-        counts = counts.of_classes(classes)
+    """Return what each attribute of a sum adds on average, (d, K), None if unknown."""
+    own = counts if classes is None else counts.of_classes(classes)
+    columns = None if model.marginal is None else model.marginal.columns
+    return mean_terms(model, own, training, columns, classes)
+
+
+def mean_terms(
+    model: NBModel,
+    counts: Counts,
+    training: TrainingSet | None,
+    columns: Flags | None = None,
+    classes: SomeClasses = None,
+) -> Floats | None:
+    """Return the same of counts of some classes.
+
+    Missing cells of ``columns`` are averaged over, and do not count.
+    """
     schema = model.schema
     if counts.schema != schema or not counts.total > 0.0:
         return None
     rows = counts.by_code.sum(axis=1, keepdims=True)
+    totals = np.full((len(schema), 1), counts.total)
+    if columns is not None:
+        rows = np.where(unobserved_rows(schema, columns)[:, None], 0.0, rows)
+        totals = FeatureTable(rows, schema.offsets).collect(rows)
+        totals[schema.gaussian] = np.where(
+            columns[schema.gaussian], counts.moments.weight.sum(axis=1), counts.total
+        )[:, None]
     added = np.where(rows > 0.0, rows * np.where(rows > 0.0, model.table, 0.0), 0.0)
     sums = FeatureTable(model.table, schema.offsets).collect(added)
     by_row = [
@@ -288,8 +373,8 @@ def _mean_terms(
         of_part = partial(_number_sums, model=model, classes=classes, columns=by_row)
         sums[by_row] = training.place.sum(training, of_part)
     # Impossible values have no mean: their column is shown as it is.
-    is_finite = np.isfinite(sums).all(axis=1, keepdims=True)
-    return np.where(is_finite, sums / counts.total, 0.0)
+    is_finite = np.isfinite(sums).all(axis=1, keepdims=True) & (totals > 0.0)
+    return np.where(is_finite, sums / np.maximum(totals, 1e-300), 0.0)
 
 
 def _is_quadratic(density: GaussianTable) -> bool:

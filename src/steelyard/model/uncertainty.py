@@ -51,8 +51,12 @@ class Uncertainty:
     means: Floats
     """Variance of the importance of each attribute, shape (d, C)."""
 
-    def of_rows(self, codes: Codes) -> Floats:
-        """Return the variance of the log-odds of rows, shape (n, C)."""
+    def of_rows(self, codes: Codes, model: Any = None) -> Floats:
+        """Return the variance of the log-odds of rows, shape (n, C).
+
+        Of a ``model`` that averages over missing cells, rows with such cells have the
+        variance of that average.
+        """
         flat = np.ascontiguousarray(self.variances)
         blocks = [(b, *spread_table(b, codes, flat)) for b in codes.blocks]
         out = np.empty((codes.n_rows, len(self.base)))
@@ -61,11 +65,17 @@ class Uncertainty:
             for block, starts, table in blocks:
                 scoring.gather(block.values[rows], starts, table, sums)
             out[rows] = self.base + sums
+        partly = np.empty(0, np.int64) if model is None else model.partial_rows(codes)
+        if partly.size:
+            variances = model.conditional.variances
+            out[partly] = variances(codes.take(partly), flat, self.base)
         return out
 
-    def intervals(self, codes: Codes, log_proba: Floats, level: float) -> Floats:
+    def intervals(
+        self, codes: Codes, log_proba: Floats, level: float, model: Any = None
+    ) -> Floats:
         """Return low and high of probabilities, given their logarithms: (n, K, 2)."""
-        half = half_width(self.of_rows(codes), level)
+        half = half_width(self.of_rows(codes, model), level)
         share = np.exp(log_proba)
         # The others have what is left; of two classes exactly.
         rest = share.sum(axis=1, keepdims=True) - share
@@ -73,11 +83,11 @@ class Uncertainty:
             odds = log_proba - np.log(rest)
         return np.asarray(expit(np.stack([odds - half, odds + half], axis=-1)))
 
-    def of_contributions(self, codes: Codes, n_classes: int) -> tuple[Floats, Floats]:
+    def of_contributions(self, codes: Codes, model: Any) -> tuple[Floats, Floats]:
         """Return variances of contributions (n, d, K), and of rows (n, K)."""
         cells = codes.schema.offsets[:-1] + codes.by_column().T.astype(np.int64)
-        zeros = np.zeros(n_classes)
-        return self.variances[cells] + zeros, self.of_rows(codes) + zeros
+        zeros = np.zeros(model.n_classes)
+        return self.variances[cells] + zeros, self.of_rows(codes, model) + zeros
 
     def data(self) -> dict[str, list[Any]]:
         """Return the tables as lists, for other programs: see the module."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from steelyard._common.allowed import N_BARS
 from steelyard._common.arrays import Floats, Ints
+from steelyard.classifiers.fitted import answering_model
 from steelyard.evaluation.evaluate import grouped, label_names
 from steelyard.evaluation.metrics import (
     MISSING,
@@ -209,7 +210,7 @@ class DriftMonitor:
         codes = clf.encoder_.encode(table)
         if y is not None:
             check_n_labels(len(y), codes.n_rows)
-        proba = clf.model_.proba(codes, clf.n_jobs)
+        proba = answering_model(clf).proba(codes, clf.n_jobs)
         tally = self._tallies.setdefault(name, _Tally(NewRows(clf)))
         for j in self._schema.without_interactions.coded.tolist():
             size = self._schema.features[j].n_codes

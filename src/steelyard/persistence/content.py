@@ -14,6 +14,7 @@ from steelyard._common.allowed import DescribedPart
 from steelyard._common.settings import Declared
 from steelyard.classifiers import registry
 from steelyard.classifiers.base.estimator import BaseNB
+from steelyard.classifiers.fitted import answering_model
 from steelyard.exceptions import ParameterError
 from steelyard.instances import INSTANCES
 from steelyard.losses import LOSSES
@@ -45,7 +46,7 @@ def content_of(estimator: BaseNB) -> dict[str, Any]:
             f"describes {', '.join(registry.classes())} only. Use pickle for classes "
             "of your own."
         )
-    model = estimator.model_
+    model = answering_model(estimator)
     content = {
         "library": steelyard.__version__,
         "estimator": name,

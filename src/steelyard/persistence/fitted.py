@@ -34,6 +34,7 @@ from steelyard.persistence.codec import (
     ReadRecord,
     Sizes,
 )
+from steelyard.persistence.models import MARGINAL
 from steelyard.persistence.reader import (
     ObjectReader,
     ReadNumbers,
@@ -191,6 +192,7 @@ _EDIT = codec.record(
     log_prior=codec.logs(),
     centre=codec.numbers("dk", -LARGEST_LOG, LARGEST_LOG).or_null(),
     factors=codec.weights("gk").or_null(),
+    marginal=MARGINAL.or_null(),
     check=_check_edit,
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import sys
 from array import array
 from collections.abc import Callable, Sequence
@@ -199,6 +200,25 @@ _GAUSSIAN = codec.record(
         [feature for feature in schema.features if not feature.is_coded], **values
     ),
 )
+MARGINAL = codec.record(
+    "model.marginal.Marginal",
+    value_odds=codec.numbers("t", 0.0, special=("inf", math.inf)),
+    means=codec.numbers("do", -LARGEST_LOG, LARGEST_LOG),
+    # A list of factors, whose number is that of the list.
+    loadings=codec.list_of(codec.numbers("do", -LARGEST_LOG, LARGEST_LOG)),
+    noise=codec.numbers("do", _MIN_DEVIATION, LARGEST_SQUARE),
+    base_rates=codec.numbers("k", 0.0, 1.0),
+    plain=codec.numbers("vk", -LARGEST_LOG, LARGEST_LOG),
+    shift=codec.numbers("o", -LARGEST_LOG, LARGEST_LOG),
+    parts=lambda moments: {
+        **vars(moments),
+        "loadings": [*np.moveaxis(moments.loadings, 2, 0)],
+    },
+    make=lambda marginal, schema, values: marginal(
+        **{**values, "loadings": np.stack(values["loadings"], axis=2)}
+    ),
+    check=lambda moments: None if moments.loadings else "must have factors",
+)
 _CONDITIONAL = codec.record(
     "model.combined.ConditionalTable",
     log_prob=codec.numbers("vk", -LARGEST_LOG, 0.0),
@@ -220,6 +240,7 @@ MODELS: dict[str, Field] = {
         gaussian=_GAUSSIAN,
         link_scale=codec.weights(low=_MIN_SCALE),
         centre=codec.numbers("dk", -LARGEST_LOG, LARGEST_LOG).or_null(),
+        marginal=MARGINAL.or_null(),
     ),
     "mixture": _kind(
         "combined.MixtureModel",

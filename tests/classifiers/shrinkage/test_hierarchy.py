@@ -60,6 +60,7 @@ def test_with_all_strengths_huge_it_is_naive_bayes(numeric, missing, mixed):
         numeric=numeric,
         missing=missing,
         smoothing="laplace",
+        unknown="sum",
     ).fit(X, y)
     plain = NaiveBayes(numeric="mdl", smoothing="laplace", missing=missing).fit(X, y)
     np.testing.assert_allclose(

@@ -179,7 +179,10 @@ def test_cut_points_that_folds_lack_leave_their_interactions_out_there():
 def test_a_interaction_with_an_unknown_side_adds_nothing(numeric, missing):
     X, y = either(numeric=numeric, gaps=0.1)
     clf = ShrinkageNB(
-        interactions=[("a", "b")], strength=(1.0, 4.0, 1.0), missing=missing
+        interactions=[("a", "b")],
+        strength=(1.0, 4.0, 1.0),
+        missing=missing,
+        unknown="sum",
     ).fit(X, y)
     schema = clf.model_.schema
     interaction = schema.features[-1]
@@ -289,7 +292,7 @@ def test_importance_is_the_mean_absolute_evidence_over_rows(n_classes, weighted)
     if n_classes == 3:
         y = np.where(rng.random(len(y)) < 0.3, "maybe", y)
     u = rng.integers(1, 4, len(y)) if weighted else np.ones(len(y))
-    clf = ShrinkageNB(interactions=[("a", "b"), ("b", "c")], **QUICK)
+    clf = ShrinkageNB(interactions=[("a", "b"), ("b", "c")], unknown="sum", **QUICK)
     clf.fit(X, y, sample_weight=u if weighted else None)
     local = clf.explain_local(X)
     for k, record in enumerate(clf.interactions_):

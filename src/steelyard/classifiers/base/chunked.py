@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats, is_elsewhere
 from steelyard.classifiers.base.estimator import StandardNB
 from steelyard.classifiers.base.prior import new_prior
+from steelyard.classifiers.fitted import answering_model
 from steelyard.exceptions import ParameterError, TableError, check_fitted, warn_user
 from steelyard.fitting.recipe import Recipe
 from steelyard.io import as_source
@@ -213,7 +214,7 @@ class TakesChunks(StandardNB):
         log_proba = np.full((table.n_rows, len(classes)), _MIN_LOG)
         codes = self.encoder_.encode(table)
         places = class_places(self.classes_, classes)
-        log_proba[:, places] = self.model_.log_proba(codes, self.n_jobs)
+        log_proba[:, places] = answering_model(self).log_proba(codes, self.n_jobs)
         log_proba = np.maximum(log_proba, _MIN_LOG)
         proba, labels = np.exp(log_proba), known_labels(y, classes)
         expected = -np.sum(proba * log_proba, axis=1)

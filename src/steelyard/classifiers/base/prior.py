@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats
 from steelyard._common.text import did_you_mean
 from steelyard.exceptions import ParameterError, check_fitted
+from steelyard.model.marginal import balanced
 
 _Clf = TypeVar("_Clf")
 
@@ -71,6 +72,9 @@ def with_prior(self: _Clf, prior: Any) -> _Clf:
 
     made = copy(clf)
     made.model_ = replace(model, log_prior=moved(model.log_prior))
+    if (moments := getattr(model, "marginal", None)) is not None:
+        moments = balanced(made.model_, moments, np.exp(log_prior))
+        made.model_ = replace(made.model_, marginal=moments)
     made.class_log_prior_ = log_prior
     if hasattr(clf, "edits_"):
         # Each of them is undone to a model that has the new priors as well.

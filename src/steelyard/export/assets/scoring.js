@@ -112,7 +112,14 @@ const scoring = (() => {
   const meanOf = (leaf, j) => leaf.centre[j] || new Array(leaf.base.length).fill(0);
 
   // Contributions of each attribute, column or interaction, to the classes of a sum, less their means.
+  // In a row with cells that are averaged over they have what a cell says of the missing ones.
   function contributions(leaf, cells, nAttributes) {
+    if (isPartial(leaf, cells)) {
+      return conditioned(leaf, cells).channels.map((row) => {
+        if (row === null) return leaf.base.map(() => 0);
+        return row.length === 1 ? [-0.5 * row[0], 0.5 * row[0]] : row;
+      });
+    }
     const rows = Array.from({ length: nAttributes }, (_, j) => meanOf(leaf, j).map((mean) => 0 - mean));
     for (const term of leaf.terms) {
       const row = rows[attributeOf(term)];
@@ -147,7 +154,37 @@ const scoring = (() => {
   }
 
   const winner = (node, cells) => firstBest(
-    node.kind === "sum" ? scoresOf(node, cells) : posterior(node, cells), node.order);
+    node.kind === "sum" && !isPartial(node, cells) ? scoresOf(node, cells) : posterior(node, cells), node.order);
+
+  // Which cells of a sum with moments are missing, or categories never seen, by column.
+  const readers = new WeakMap();
+  function missingCells({ marginal: moments }, cells) {
+    if (!readers.has(moments)) readers.set(moments, new Map(moments.plain.terms.map((term) => [term.column, term])));
+    const terms = readers.get(moments);
+    return moments.value_odds.map((_, j) => {
+      const cell = cells[j], term = terms.get(j);
+      if (isMissing(cell)) return moments.by_missing[j];
+      if (term && term.kind === "lookup") return placeOf(term.values, cell) === undefined;
+      return typeof cell === "string";
+    });
+  }
+  const isPartial = (node, cells) => Boolean(node.marginal) &&
+    missingCells(node, cells).some((is, j) => is && node.marginal.value_odds[j] === 0);
+
+  // Of a row with cells that are averaged over: what follows from the others, and what these add.
+  function conditioned(node, cells) {
+    const moments = node.marginal, at = marginal.given(moments, missingCells(node, cells));
+    const amountsOf = at.open.map(() => new Array(node.base.length).fill(0));
+    for (const term of node.terms) {
+      const row = amountsOf[attributeOf(term)];
+      (amounts(term, cells) || []).forEach((amount, c) => { row[c] += amount; });
+    }
+    return { at, channels: marginal.channelsOf(moments, at, amountsOf) };
+  }
+  function partialPosterior(node, cells) {
+    const { at, channels } = conditioned(node, cells);
+    return marginal.proba(node.marginal, at, channels, posterior(node.marginal.plain, cells), node.scale);
+  }
 
   function voted(node, cells) {
     if (node.form === "elkan") {
@@ -163,6 +200,7 @@ const scoring = (() => {
 
   // Posterior probabilities of the classes of a node, by a function of the scores of its sums.
   function posterior(node, cells, scores = scoresOf) {
+    if (node.kind === "sum" && isPartial(node, cells)) return partialPosterior(node, cells);
     if (node.kind === "sum") return softmax(scores(node, cells).map((s) => s * node.scale));
     if (node.kind === "vote") return voted(node, cells);
     const out = new Array(node.classes.length).fill(0);
@@ -198,7 +236,7 @@ const scoring = (() => {
     const now = [...cells];
     const scores = (leaf) => added([...byLeaf.get(leaf).scores], byLeaf.get(leaf).terms, now);
     const at = (cell, read) => { now[j] = cell; return read(); };
-    const logs = () => (model.kind === "sum" ? scores(model).map((s) => s * model.scale) : posterior(model, now, scores).map(Math.log));
+    const logs = () => (model.kind === "sum" && !isPartial(model, now) ? scores(model).map((s) => s * model.scale) : posterior(model, now, scores).map(Math.log));
     return { logs: (cell) => at(cell, logs), posterior: (cell) => at(cell, () => posterior(model, now, scores)) };
   }
 
@@ -274,7 +312,7 @@ const scoring = (() => {
     }
   }
 
-  return { along, amounts, attributeOf, baseOf, cellsOf, contributions, dateOf, erfc, groupOf, intervalOf, leaves, meanOf, posterior,
+  return { conditioned, isPartial, missingCells, along, amounts, attributeOf, baseOf, cellsOf, contributions, dateOf, erfc, groupOf, intervalOf, leaves, meanOf, posterior,
     reasons, roundEven, scoresOf, softmax, winner };
 })();
 if (typeof module !== "undefined") module.exports = scoring;

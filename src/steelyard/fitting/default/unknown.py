@@ -1,0 +1,191 @@
+"""Moments of contributions over the training rows, for answers to partial rows.
+
+They are taken from the rows, or from a sample of a long table by content, so that they
+do not depend on the order of rows. See `steelyard.model.marginal`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh
+from sklearn.utils import check_random_state
+
+from steelyard._common.arrays import Floats
+from steelyard.fitting.default.sampling import sample_rows
+from steelyard.model.marginal import (
+    Flags,
+    Marginal,
+    balanced,
+    contrast,
+    observed_columns,
+    with_interactions,
+)
+from steelyard.model.table_model import NBModel, mean_terms
+from steelyard.model.training import TrainingSet
+from steelyard.proba.counts import Counts
+from steelyard.weighting.base import LogProbs
+
+# Factors of the covariance.
+_MAX_FACTORS = 32
+
+# Rows of the sample, and cells of its contributions.
+_MIN_ROWS, _MAX_ROWS, _MAX_CELLS = 1_000, 20_000, 4_000_000
+
+# Added to the variance beyond the factors, as a share of the mean variance.
+_RIDGE = 1e-3
+
+# Digits of the numbers that are kept.
+_DIGITS = 5
+
+
+def marginal_of(
+    model: NBModel,
+    training: TrainingSet,
+    evidence: LogProbs,
+    log_prior: Floats,
+    random_state: Any,
+) -> Marginal | None:
+    """Return the moments of a fitted sum; None if its columns do not matter at all.
+
+    A column in which all cells are missing is left out, and none to average over.
+    """
+    n_numbers = len(model.schema) * model.n_classes
+    limit = int(np.clip(_MAX_CELLS // n_numbers, _MIN_ROWS, _MAX_ROWS))
+    rows = sample_rows(training, limit, check_random_state(random_state))
+    sample = training.in_memory(rows, with_columns=False)
+    missing = _missing_weights(training.given_counts)
+    counts, plain = training.given_counts, _plain_table(evidence)
+    with np.errstate(divide="ignore"):
+        odds = missing / (counts.total - missing)
+
+    def with_values(is_value: Flags) -> Marginal | None:
+        means = mean_terms(model, counts, training, ~is_value)
+        if means is None:
+            return None
+        value_odds = np.where(is_value, odds, 0.0)
+        return _moments(model, sample, value_odds, means, plain)
+
+    def complete(moments: Marginal | None) -> Marginal | None:
+        rates = np.exp(log_prior)
+        return None if moments is None else balanced(model, moments, rates)
+
+    marginal = complete(with_values(np.isinf(odds)))
+    if marginal is None or not (odds[np.isfinite(odds)] > 0.0).any():
+        return marginal
+    is_value = _values(replace(model, marginal=marginal), sample) | np.isinf(odds)
+    is_any = (is_value & np.isfinite(odds)).any()
+    return complete(with_values(is_value)) if is_any else marginal
+
+
+def _missing_weights(counts: Counts) -> Floats:
+    """Return the weight of the missing cells of each column, shape (columns,)."""
+    schema = counts.schema
+    missing = np.zeros(len(schema))
+    for j in schema.coded.tolist():
+        missing[j] = counts.by_code[schema.offsets[j]].sum()
+    missing[schema.gaussian] = counts.total - counts.moments.weight.sum(axis=1)
+    return missing[: schema.n_columns]
+
+
+def _values(model: NBModel, sample: TrainingSet) -> Flags:
+    """Return the columns of which a missing cell is a value, shape (columns,).
+
+    Weights were learned from rows in which such a cell adds nothing: where it has a
+    meaning, or is missing together with others, that answers these rows better. The
+    rows with a missing cell in a column decide, by their log-loss in both ways.
+    """
+    assert model.marginal is not None
+    observed = observed_columns(sample.codes, model.marginal.columns)
+    rows = np.flatnonzero(~observed.all(axis=1))
+    codes, labels = sample.codes.take(rows), sample.labels[rows].astype(np.int64)
+    truth = np.arange(len(rows)), labels
+    gain = model.summed.log_proba(codes)[truth] - model.log_proba(codes)[truth]
+    if sample.weights is not None:
+        gain = gain * sample.weights[rows]
+    missing = ~observed[rows]
+    return np.asarray(gain @ missing > 0.0)
+
+
+def _moments(
+    model: NBModel,
+    sample: TrainingSet,
+    value_odds: Floats,
+    means: Floats,
+    plain: Floats,
+) -> Marginal | None:
+    """Return moments of the contributions of a sample of rows."""
+    means = contrast(means)
+    added, variance = _relative(model, sample, value_odds == 0.0, means)
+    if not variance.any():
+        return None
+    loadings = _significant(_loadings(added), of_all=True)
+    rest = np.maximum(variance - (loadings**2).sum(axis=1), 0.0)
+    noise = _significant(rest + _RIDGE * variance.mean())
+    return Marginal(
+        value_odds=value_odds,
+        means=means,
+        loadings=loadings.reshape(*means.shape, -1),
+        noise=noise.reshape(means.shape),
+        base_rates=np.full(model.n_classes, 1.0 / model.n_classes),
+        plain=plain,
+        shift=np.zeros(means.shape[1]),
+    )
+
+
+def _relative(
+    model: NBModel, sample: TrainingSet, columns: Flags, means: Floats
+) -> tuple[Floats, Floats]:
+    """Return contributions relative to their means, and their variances.
+
+    Shapes (n, d * C) and (d * C,). Rows are multiplied by the square root of their
+    share of the total weight, so that products of columns are covariances.
+    """
+    weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
+    shares = np.sqrt(weights / weights.sum())[:, None, None]
+    added = np.empty((sample.n_rows, *means.shape))
+    observed = with_interactions(
+        sample.codes.schema, observed_columns(sample.codes, columns)
+    )
+    size = max(1, _MAX_CELLS // (len(means) * model.n_classes))
+    for start in range(0, sample.n_rows, size):
+        piece = slice(start, min(start + size, sample.n_rows))
+        terms = contrast(model.contributions(sample.codes.part(piece))) - means
+        added[piece] = np.where(observed[piece, :, None], terms, 0.0) * shares[piece]
+    # As if the cells that are missing were like the others.
+    seen = (shares[:, :, 0] ** 2 * observed).sum(axis=0)
+    added /= np.sqrt(np.where(seen > 0.0, seen, 1.0))[:, None]
+    flat = added.reshape(sample.n_rows, -1)
+    return flat, np.einsum("ij,ij->j", flat, flat)
+
+
+def _loadings(added: Floats) -> Floats:
+    """Return the principal factors of the covariance of contributions, (p, r)."""
+    n_rows, size = added.shape
+    is_long = n_rows >= size
+    products = added.T @ added if is_long else added @ added.T
+    rank = min(_MAX_FACTORS, *added.shape)
+    last = len(products) - 1
+    values, vectors = eigh(products, subset_by_index=[last - rank + 1, last])
+    if is_long:
+        return np.asarray(vectors * np.sqrt(np.clip(values, 0.0, None)))
+    return added.T @ vectors
+
+
+def _plain_table(evidence: LogProbs) -> Floats:
+    """Return log-probabilities of naive Bayes by code, of the first encoding."""
+    of = evidence.encodings
+    is_used = of.is_first & ~evidence.schema.is_interaction
+    values = evidence.table.values * evidence.table.spread(is_used)[:, None]
+    return np.round(of.added(values), _DIGITS - 1)
+
+
+def _significant(values: Floats, of_all: bool = False) -> Floats:
+    """Round to some digits, each number by itself or by the largest of all."""
+    sizes = np.abs(values).max() if of_all else np.abs(values)
+    with np.errstate(divide="ignore"):
+        exponents = np.floor(np.log10(np.where(sizes > 0.0, sizes, 1.0)))
+    unit = 10.0 ** (exponents - _DIGITS + 1.0)
+    return np.ascontiguousarray(np.round(values / unit) * unit)

@@ -1,0 +1,260 @@
+"""Answers to rows of which only some columns are known, beside other methods.
+
+``python studies/partial_rows.py`` runs all data sets of the folder with 150 rows and
+more and 4 to 64 columns, at most 1,500 rows; names of sets, ``choosing`` or
+``confirming`` run some. In each of two folds a share of the columns is known, drawn
+three times; the others are missing in all held-out rows. Printed are log-losses by
+share, on how many sets plain naive Bayes is lower by more than .01, how often answers
+said with 95 % and more are right, and single values beside their shares in the data.
+``new fit`` is a default that is fitted to the known columns: the limit. ``--methods``
+adds others, such as EBM and LogisticRegression; ``--picture`` draws the curves.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold, train_test_split
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from side_by_side import CHOOSING
+
+import steelyard as sy
+from steelyard._common.text import text_table
+from steelyard.lab.baselines import baseline
+from steelyard.lab.data.datasets import data_folder, load_dataset
+
+SHARES = (80, 50, 20, 0)
+"""Percent of the columns that are known; 0 is one column."""
+
+MIN_ROWS, MAX_ROWS, MIN_CLASS_ROWS = 150, 1_500, 10
+MIN_COLUMNS, MAX_COLUMNS = 4, 64
+DRAWS = 3
+
+# Of a table with this many answers said with MIN_SURE, as many are to be right.
+MIN_SURE, MIN_ANSWERS = 0.95, 100
+
+# Rows behind a single value.
+MIN_VALUE_ROWS = 50
+
+OURS = {"plain NB": "plain NB", "sum": "sum", "marginal": "marginal"}
+
+
+def drawn(name: str) -> tuple[pd.DataFrame, NDArray[Any]]:
+    """Return at most 1,500 rows of a data set, without rare classes."""
+    data = load_dataset(name)
+    X = pd.DataFrame(data.table).reset_index(drop=True)
+    y = np.asarray(data.target).astype(str)
+    classes, sizes = np.unique(y, return_counts=True)
+    rows = np.flatnonzero(np.isin(y, classes[sizes >= MIN_CLASS_ROWS]))
+    if len(rows) > MAX_ROWS:
+        rows, _ = train_test_split(
+            rows, train_size=MAX_ROWS, stratify=y[rows], random_state=0
+        )
+        rows = np.sort(rows)
+    X = X.iloc[rows].reset_index(drop=True)
+    numbers = X.select_dtypes(["number", "bool"])
+    return X.astype(dict.fromkeys(numbers, float)), y[rows]
+
+
+def hidden(X: pd.DataFrame, columns: NDArray[np.int64]) -> pd.DataFrame:
+    """Return a frame in which only some columns, by position, are known."""
+    out = X.copy()
+    for j in np.setdiff1d(np.arange(X.shape[1]), columns):
+        is_number = pd.api.types.is_numeric_dtype(X.iloc[:, j])
+        out[X.columns[j]] = np.nan if is_number else None
+    return out
+
+
+def of_truth(proba: Any, classes: Any, y: Any) -> NDArray[np.float64]:
+    """Return the probability of the true class of each row."""
+    chosen = (np.asarray(proba) * (np.asarray(classes) == y[:, None])).sum(axis=1)
+    return np.asarray(np.maximum(chosen, 1e-12))
+
+
+def measure(
+    name: str, fold: int, methods: Sequence[str], with_limit: bool
+) -> list[dict[str, Any]]:
+    """Return a record for each share and draw of known columns of a fold."""
+    warnings.simplefilter("ignore")
+    X, y = drawn(name)
+    n_columns = X.shape[1]
+    if len(y) < MIN_ROWS or not MIN_COLUMNS <= n_columns <= MAX_COLUMNS:
+        return []
+    folds = StratifiedKFold(5, shuffle=True, random_state=1)
+    train, test = list(folds.split(X, y))[fold]
+    A, a, B, b = X.iloc[train], y[train], X.iloc[test], y[test]
+    default = sy.ShrinkageNB(n_jobs=1).fit(A, a)
+    fitted: dict[str, Any] = {"plain NB": sy.NaiveBayes(n_jobs=1).fit(A, a)}
+    for method in methods:
+        fitted[method] = _made(method).fit(A, a)
+    rates = np.array([(a == c).mean() for c in default.classes_])
+    rng, records = np.random.default_rng(fold), []
+    for share in SHARES:
+        for draw in range(DRAWS):
+            n_known = max(1, round(n_columns * share / 100))
+            known = np.sort(rng.permutation(n_columns)[:n_known])
+            Z = hidden(B, known)
+            answers = {
+                k: (clf.predict_proba(Z), clf.classes_) for k, clf in fitted.items()
+            }
+            for setting in ("sum", "marginal"):
+                default.set_params(unknown=setting)
+                answers[setting] = default.predict_proba(Z), default.classes_
+            answers["base rate"] = np.tile(rates, (len(b), 1)), default.classes_
+            if with_limit and draw == 0:
+                limit = sy.ShrinkageNB(n_jobs=1).fit(A.iloc[:, known], a)
+                answers["new fit"] = (
+                    limit.predict_proba(B.iloc[:, known]),
+                    limit.classes_,
+                )
+            record: dict[str, Any] = {"set": name, "share": share}
+            for k, (proba, classes) in answers.items():
+                record[k] = float(-np.log(of_truth(proba, classes, b)).mean())
+            proba, classes = answers["marginal"]
+            is_sure = proba.max(axis=1) >= MIN_SURE
+            right = classes[proba.argmax(axis=1)] == b
+            record |= {"sure": int(is_sure.sum()), "right": int(right[is_sure].sum())}
+            records.append(record)
+    return records
+
+
+def _made(method: str) -> Any:
+    try:
+        return sy.method(method)
+    except sy.exceptions.ParameterError:
+        return baseline(method)
+
+
+def single_values(name: str) -> list[dict[str, Any]]:
+    """Return answers to single values and deciles beside their shares in the data."""
+    warnings.simplefilter("ignore")
+    X, y = drawn(name)
+    if len(y) < MIN_ROWS or not MIN_COLUMNS <= X.shape[1] <= MAX_COLUMNS:
+        return []
+    clf = sy.ShrinkageNB(n_jobs=1).fit(X, y)
+    records = []
+    for j, column in enumerate(X.columns):
+        cells = X[column]
+        if pd.api.types.is_numeric_dtype(cells) and cells.nunique() > 10:
+            groups = pd.qcut(cells, 10, duplicates="drop")
+        else:
+            groups = cells
+        for value, rows in cells.groupby(groups, observed=True).groups.items():
+            if len(rows) < MIN_VALUE_ROWS:
+                continue
+            Z = hidden(X.loc[rows], np.array([j]))
+            answer = clf.predict_proba(Z).mean(axis=0)
+            share = np.array([(y[rows] == c).mean() for c in clf.classes_])
+            gap = float(np.abs(answer - share).max())
+            records.append({"set": name, "column": column, "value": value, "gap": gap})
+    return records
+
+
+def sets_of(names: Sequence[str]) -> list[str]:
+    """Return data sets by name, of the choosing half or of all others."""
+    every = pd.read_csv(data_folder() / "MANIFEST.csv")["name"].astype(str).tolist()
+    if list(names) == ["choosing"]:
+        return [name for name in every if name in CHOOSING]
+    if list(names) == ["confirming"]:
+        return [name for name in every if name not in CHOOSING]
+    return list(names) or every
+
+
+def report(records: pd.DataFrame) -> str:
+    """Return log-losses by share, and what they come to."""
+    kinds = [c for c in records if c not in ("set", "share", "sure", "right")]
+    by_set = records.groupby(["share", "set"])[kinds].mean()
+    means = by_set.groupby("share").mean().sort_index(ascending=False)
+    rows = [
+        ["one column" if share == 0 else f"{share} %", *(f"{x:.4f}" for x in of)]
+        for share, of in zip(means.index, means.to_numpy(), strict=True)
+    ]
+    parts = [text_table(["known", *kinds], rows, [False] + [True] * len(kinds))]
+    for kind in ("sum", "marginal"):
+        lower = (by_set[kind] - by_set["plain NB"] > 0.01).groupby("share").sum()
+        shown = ", ".join(map(str, lower.sort_index(ascending=False)))
+        n_sets = records["set"].nunique()
+        parts.append(f"plain NB lower by > .01 than {kind}, of {n_sets} sets: {shown}")
+    total = records.groupby(["share", "set"])[["sure", "right"]].sum()
+    total = total[total["sure"] >= MIN_ANSWERS]
+    right = total["right"] / total["sure"]
+    parts.append(
+        f"{len(right)} tables with {MIN_ANSWERS} answers of {MIN_SURE:.0%} and more: "
+        f"right in {right.min():.3f} at least, below .92 on {(right < 0.92).sum()}"
+    )
+    return "\n".join(parts)
+
+
+def report_values(records: pd.DataFrame) -> str:
+    """Return how far answers to single values are from their shares."""
+    gaps = records["gap"]
+    worst = records.loc[gaps.idxmax()]
+    return (
+        f"{len(gaps)} single values of {records['set'].nunique()} tables: mean "
+        f"difference {gaps.mean():.4f}, above .15 on {(gaps > 0.15).sum()}, largest "
+        f"{worst['gap']:.3f} ({worst['set']}, {worst['column']} = {worst['value']})"
+    )
+
+
+def draw(records: pd.DataFrame, path: Path) -> None:
+    """Draw log-loss against the share of columns that are known."""
+    from matplotlib import pyplot as plt
+
+    kinds = [c for c in records if c not in ("set", "share", "sure", "right", "sum")]
+    means = records.groupby(["share", "set"])[kinds].mean().groupby("share").mean()
+    figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    for kind in kinds:
+        is_ours = kind == "marginal"
+        axes.plot(
+            *(means.index, means[kind]),
+            label="ShrinkageNB" if is_ours else kind,
+            linewidth=3 if is_ours else 1.2,
+            marker="o",
+        )
+    axes.set(xlabel="columns known, %", ylabel="log-loss of held-out rows")
+    axes.legend()
+    figure.savefig(path)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print log-losses by share of known columns."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("sets", nargs="*")
+    parser.add_argument("--folds", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--methods", nargs="*", default=[])
+    parser.add_argument("--limit", action="store_true", help="with new fits")
+    parser.add_argument("--values", action="store_true", help="single values instead")
+    parser.add_argument("--save", type=Path, help="write the records as CSV")
+    parser.add_argument("--picture", type=Path)
+    options = parser.parse_args(arguments)
+    sets, run = sets_of(options.sets), Parallel(options.jobs, batch_size=1)
+    if options.values:
+        found = run(delayed(single_values)(name) for name in sets)
+        print(report_values(pd.DataFrame(list(chain.from_iterable(found)))))
+        return
+    tasks = [(name, fold) for fold in range(options.folds) for name in sets]
+    found = run(
+        delayed(measure)(*task, options.methods, options.limit) for task in tasks
+    )
+    records = pd.DataFrame(list(chain.from_iterable(found)))
+    if options.save:
+        records.to_csv(options.save, index=False)
+    print(report(records))
+    if options.picture:
+        draw(records, options.picture)
+
+
+if __name__ == "__main__":
+    main()
