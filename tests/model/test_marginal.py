@@ -7,6 +7,7 @@ from scipy.special import softmax
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 import steelyard as sy
+from steelyard.exceptions import ParameterError
 from steelyard.model.marginal import contrast, expected_softmax
 
 pytestmark = pytest.mark.plain
@@ -228,3 +229,117 @@ def test_useless_columns_have_no_moments():
     assert clf.model_.marginal is None
     answer = clf.predict_proba(X.assign(a=None))
     np.testing.assert_allclose(answer[:, 1], 2.0 / 3.0, atol=0.01)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_explanations_of_partial_rows_are_sums_from_the_base_rate(n_classes):
+    clf, X, _ = fitted(n_classes, interactions=[["a", "sky"]])
+    Z = hidden(X).iloc[:30]
+    why = clf.explain_local(Z)
+    is_partial = Z.isna().any(axis=1).to_numpy()
+    total = why.base + why.contributions.sum(axis=1) + why.averaging
+    np.testing.assert_allclose(
+        softmax(why.link_scale * total, axis=1), clf.predict_proba(Z), atol=1e-12
+    )
+    rates = np.log(clf.model_.marginal.base_rates) / why.link_scale
+    np.testing.assert_allclose(
+        why.base[is_partial], rates[None].repeat(is_partial.sum(), 0)
+    )
+    missing = Z.isna().to_numpy()
+    np.testing.assert_array_equal(
+        why.contributions[:, :4][missing & is_partial[:, None]], 0.0
+    )
+    assert not why.averaging[~is_partial].any() and not why.implied[~is_partial].any()
+    for row in np.flatnonzero(is_partial).tolist():
+        evidence = why.evidence(row)
+        proba = np.sort(why.probabilities[row])
+        assert evidence.total == pytest.approx(np.log(proba[-1] / proba[-2]), abs=1e-9)
+        assert evidence.start[0] == "base rate"
+        assert not any(
+            item.attribute in Z.columns[missing[row]] for item in evidence.items
+        )
+
+
+def test_questions_are_ranked_by_what_their_answers_change():
+    clf, X, _ = fitted()
+    row = X.iloc[[5]].assign(b=np.nan, d=np.nan, sky=None)
+    questions = clf.explain_local(row).next_questions()
+    assert {q.column for q in questions} == {"b", "d", "sky"}
+    assert questions[0].column in ("b", "sky") and questions[-1].column == "d"
+    moved = {}
+    before = clf.predict_proba(row)[0, 1]
+    for name in ("b", "sky", "d"):
+        asked = pd.concat([row] * len(X), ignore_index=True)
+        asked[name] = X[name].to_numpy()
+        moved[name] = np.abs(clf.predict_proba(asked)[:, 1] - before).mean()
+    for question in questions:
+        assert question.change == pytest.approx(moved[question.column], abs=0.06)
+    clf.set_params(unknown="sum")
+    with pytest.raises(ParameterError, match="marginal"):
+        clf.explain_local(row).next_questions()
+
+
+def test_an_edit_changes_the_moments_of_its_column_and_undoing_restores_them():
+    clf, X, y = fitted(interactions=[["a", "sky"]])
+    Z = hidden(X)
+    edits = {"column": "b", "remove": True}, {"column": "a", "from": 0.0, "set": 0.4}
+    edited = clf.edited(list(edits), break_shapes=True)
+    moments = edited.model_.marginal
+    assert not moments.loadings[1].any() and not moments.means[1].any()
+    nothing = pd.DataFrame({name: [None] for name in X})
+    np.testing.assert_allclose(
+        edited.predict_proba(nothing)[0], np.exp(clf.class_log_prior_), atol=1e-9
+    )
+    # What is said of a removed column, known or not, is nothing.
+    np.testing.assert_allclose(
+        edited.predict_proba(Z.assign(b=0.3))[:, 1],
+        edited.predict_proba(Z.assign(b=2.0))[:, 1],
+        atol=1e-12,
+    )
+    np.testing.assert_array_equal(
+        edited.unedited().predict_proba(Z), clf.predict_proba(Z)
+    )
+    rarer = edited.with_prior({"yes": 0.1})
+    np.testing.assert_allclose(rarer.predict_proba(nothing)[0, 1], 0.1, atol=1e-9)
+    np.testing.assert_array_equal(
+        rarer.unedited().predict_proba(Z),
+        clf.with_prior({"yes": 0.1}).predict_proba(Z),
+    )
+    fresh = edited.edited([], recalibrate=(X, y))
+    np.testing.assert_array_equal(
+        fresh.unedited().predict_proba(Z), clf.predict_proba(Z)
+    )
+
+
+def test_files_keep_moments_to_the_bit(tmp_path):
+    clf, X, _ = fitted(3, interactions=[["a", "sky"]])
+    Z = hidden(X)
+    edited = clf.edited({"column": "b", "scale": 0.5})
+    for model in (clf, edited):
+        model.save(tmp_path / "model.json")
+        loaded = sy.load(tmp_path / "model.json")
+        np.testing.assert_array_equal(loaded.predict_proba(Z), model.predict_proba(Z))
+    np.testing.assert_array_equal(
+        loaded.unedited().predict_proba(Z), clf.predict_proba(Z)
+    )
+    clf.set_params(unknown="sum").save(tmp_path / "sum.json")
+    loaded = sy.load(tmp_path / "sum.json")
+    np.testing.assert_array_equal(loaded.predict_proba(Z), clf.predict_proba(Z))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_scorer_answers_partial_rows_too(n_classes):
+    clf, X, _ = fitted(n_classes, interactions=[["a", "sky"]])
+    Z = hidden(X).iloc[:40]
+    rows = Z.astype(object).where(Z.notna(), None).to_dict("records")
+    rows[0]["sky"] = "hail"
+    Z.loc[Z.index[0], "sky"] = "hail"
+    score = clf.scorer()
+    np.testing.assert_allclose(
+        [list(score(row).values()) for row in rows], clf.predict_proba(Z), atol=1e-12
+    )
+    why = clf.explain_local(Z)
+    for k in range(5):
+        items = {i.attribute: i.amount for i in why.evidence(k).items}
+        for name, amount in score.reasons(rows[k]).items():
+            assert amount == pytest.approx(items[name], abs=1e-9)
