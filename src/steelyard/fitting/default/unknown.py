@@ -32,7 +32,7 @@ from steelyard.weighting.base import LogProbs
 _MAX_FACTORS = 32
 
 # Rows of the sample, and cells of its contributions.
-_MIN_ROWS, _MAX_ROWS, _MAX_CELLS = 1_000, 20_000, 4_000_000
+_MIN_ROWS, _MAX_ROWS, _MAX_CELLS = 1_000, 10_000, 4_000_000
 
 # Added to the variance beyond the factors, as a share of the mean variance.
 _RIDGE = 1e-3
