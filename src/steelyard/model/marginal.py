@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.quadrature import HERMITE, radii
@@ -55,6 +56,9 @@ _MAX_CELLS = 1 << 21
 
 # Variance beyond the factors that an edited column has at least, of the mean variance.
 _EDITED_NOISE = 1e-3
+
+# Means of the eighths of a normal distribution, those above 0.
+_EIGHTHS = (0.1579763048, 0.491349357, 0.8953843401, 1.6468282414)
 
 # Fixed-point steps for the shift, and where they end.
 _MAX_STEPS = 200
@@ -237,10 +241,13 @@ class PartialRows:
     def expected_changes(self, observed: Flags, proba: Floats) -> Floats:
         r"""Return by how much each missing column would change an answer, (columns, K).
 
-        Once a column is known, the mean score moves by a normal amount, whose variance
-        is what the column explains of the missing sum. A probability p moves by about
-        :math:`p\,(1 - p)` times the log-odds; returned is the mean absolute move, 0 for
-        observed columns. ``observed`` (columns,) and ``proba`` (K,) are of one row.
+        Once a column is known, log-odds move by a normal amount. Its variance v is what
+        the column explains of the missing sum, divided as the average over the other
+        columns divides it. The log-odds l are stretched to
+        :math:`l \sqrt{1 + \pi v / 8}`, so that the probabilities after the move have
+        that of today as their mean.
+        Returned is their mean absolute distance from it, 0 for observed columns.
+        ``observed`` (columns,) and ``proba`` (K,) are of one row.
         """
         schema, moments = self.model.schema, self.moments
         known = with_interactions(schema, observed[None])[0]
@@ -269,7 +276,7 @@ class PartialRows:
             moved = np.einsum("kc,cd,kd->k", odds, explained, odds)
             still = np.einsum("kc,cd,kd->k", odds, variance - explained, odds)
             moved = scale**2 * moved / (1.0 + np.pi / 8.0 * scale**2 * still.clip(0.0))
-            out[j] = np.sqrt(2.0 / np.pi * moved.clip(0.0)) * proba * (1.0 - proba)
+            out[j] = _mean_distance(proba, moved.clip(0.0))
         return out
 
     def _plain_proba(self, codes: Codes) -> Floats:
@@ -304,6 +311,14 @@ class PartialRows:
             if np.abs(step).max() < _SHIFT_TOLERANCE:
                 break
         return shift
+
+
+def _mean_distance(proba: Floats, variance: Floats) -> Floats:
+    """Return the mean absolute change of probabilities whose log-odds move."""
+    p = proba.clip(1e-12, 1.0 - 1e-12)
+    odds = (np.log(p) - np.log1p(-p)) * np.sqrt(1.0 + np.pi / 8.0 * variance)
+    moves = np.outer([*_EIGHTHS, *(-x for x in _EIGHTHS)], np.sqrt(variance))
+    return np.asarray(np.abs(expit(odds + moves) - p).mean(axis=0))
 
 
 def balanced(model: NBModel, moments: Marginal, base_rates: Floats) -> Marginal:

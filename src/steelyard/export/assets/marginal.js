@@ -1,7 +1,9 @@
 "use strict";
-// Rows with missing cells: means over what these cells may be, as in partial_rows.py.
+// Rows with missing cells: means over what these cells may be, as in marginal.py.
 const marginal = (() => {
-  const MAX_PATTERNS = 10000;
+  const MAX_KEPT = 4e6;
+  // Means of the eighths of a normal distribution, those above 0.
+  const EIGHTHS = [0.1579763048, 0.491349357, 0.8953843401, 1.6468282414];
   const dot = (a, b) => { let sum = 0; for (let k = 0; k < a.length; k++) sum += a[k] * b[k]; return sum; };
 
   // The difference of two classes, or what differs from the mean of more.
@@ -11,8 +13,8 @@ const marginal = (() => {
     return values.map((x) => x - mean);
   }
 
-  // Cholesky, and solutions for the rows of the right side.
-  function solve(matrix, right) {
+  // The lower triangle whose product with its transpose is a matrix, by Cholesky.
+  function triangle(matrix) {
     const n = matrix.length, lower = matrix.map((row) => Float64Array.from(row));
     for (let j = 0; j < n; j++) {
       for (let i = j; i < n; i++) {
@@ -21,43 +23,60 @@ const marginal = (() => {
         lower[i][j] = i === j ? Math.sqrt(x) : x / lower[j][j];
       }
     }
-    return right.map((row) => {
-      const x = Float64Array.from(row);
-      for (let i = 0; i < n; i++) {
-        for (let k = 0; k < i; k++) x[i] -= lower[i][k] * x[k];
-        x[i] /= lower[i][i];
-      }
-      for (let i = n - 1; i >= 0; i--) {
-        for (let k = i + 1; k < n; k++) x[i] -= lower[k][i] * x[k];
-        x[i] /= lower[i][i];
-      }
-      return x;
-    });
+    return lower;
+  }
+
+  // Solutions of a triangle, and of the matrix that it is of, for one right side.
+  function forward(lower, right) {
+    const x = Float64Array.from(right);
+    for (let i = 0; i < x.length; i++) {
+      for (let k = 0; k < i; k++) x[i] -= lower[i][k] * x[k];
+      x[i] /= lower[i][i];
+    }
+    return x;
+  }
+  function solve(lower, right) {
+    const x = forward(lower, right);
+    for (let i = x.length - 1; i >= 0; i--) {
+      for (let k = i + 1; k < x.length; k++) x[i] -= lower[k][i] * x[k];
+      x[i] /= lower[i][i];
+    }
+    return x;
   }
 
   // The symmetric square root of a positive semi-definite matrix, by Jacobi's rotations.
   function rootOf(matrix) {
     const n = matrix.length;
     if (n === 1) return [[Math.sqrt(Math.max(matrix[0][0], 0))]];
-    const a = matrix.map((row, i) => row.map((x, j) => (x + matrix[j][i]) / 2));
-    const vectors = a.map((_, i) => a.map((__, j) => Number(i === j)));
+    const a = matrix.map((row, i) => Float64Array.from(row, (x, j) => (x + matrix[j][i]) / 2));
+    // Rows of vectors are eigenvectors.
+    const vectors = a.map((_, i) => Float64Array.from(a, (__, j) => Number(i === j)));
+    const turn = (x, y, c, s) => {
+      for (let k = 0; k < n; k++) { const u = x[k], v = y[k]; x[k] = c * u - s * v; y[k] = s * u + c * v; }
+    };
     for (let round = 0; round < 100; round++) {
       let rest = 0, all = 0;
       for (let i = 0; i < n; i++) { all += a[i][i] ** 2; for (let j = 0; j < i; j++) rest += a[i][j] ** 2; }
-      if (rest <= 1e-34 * all) break;
+      // Answers are even in the root: an error of a variance counts, not that of its root.
+      if (rest <= 1e-28 * all) break;
       for (let p = 0; p < n; p++) {
         for (let q = p + 1; q < n; q++) {
           if (a[p][q] === 0) continue;
           const angle = (a[q][q] - a[p][p]) / (2 * a[p][q]);
           const t = (angle < 0 ? -1 : 1) / (Math.abs(angle) + Math.hypot(angle, 1));
           const c = 1 / Math.hypot(t, 1), s = t * c;
-          for (const row of [...a, ...vectors]) [row[p], row[q]] = [c * row[p] - s * row[q], s * row[p] + c * row[q]];
-          for (let k = 0; k < n; k++) [a[p][k], a[q][k]] = [c * a[p][k] - s * a[q][k], s * a[p][k] + c * a[q][k]];
+          for (let k = 0; k < n; k++) { const u = a[k][p], v = a[k][q]; a[k][p] = c * u - s * v; a[k][q] = s * u + c * v; }
+          turn(a[p], a[q], c, s);
+          turn(vectors[p], vectors[q], c, s);
         }
       }
     }
-    const roots = a.map((row, k) => Math.sqrt(Math.max(row[k], 0)));
-    return vectors.map((v) => vectors.map((w) => v.reduce((sum, x, k) => sum + x * roots[k] * w[k], 0)));
+    const out = a.map(() => new Array(n).fill(0));
+    vectors.forEach((v, k) => {
+      const root = Math.sqrt(Math.max(a[k][k], 0));
+      for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) out[i][j] += root * v[i] * v[j];
+    });
+    return out;
   }
 
   // Which attributes are not observed, by the missing cells of a row.
@@ -83,35 +102,38 @@ const marginal = (() => {
     return out;
   }
 
-  // What follows from the observed attributes; kept for each set of missing cells.
+  // What follows from the observed attributes; kept for each set of missing cells, up to some numbers.
   const kept = new WeakMap();
   function given(moments, missing) {
     if (!kept.has(moments)) kept.set(moments, new Map());
     const byPattern = kept.get(moments), key = missing.map(Number).join("");
     if (!byPattern.has(key)) {
-      if (byPattern.size >= MAX_PATTERNS) byPattern.clear();
+      if (byPattern.size * moments.noise.length * moments.start.length ** 2 > MAX_KEPT) byPattern.clear();
       byPattern.set(key, condition(moments, missing));
     }
     return byPattern.get(key);
   }
   function condition(moments, missing) {
-    const { loadings, noise, start, shift } = moments, open = openOf(moments, missing), channels = start.length;
+    const { loadings, noise, start, shift } = moments, open = openOf(moments, missing);
     const total = start.map((_, c) => loadings[0][0].map((__, a) => loadings.reduce((sum, rows, j) => (open[j] ? sum + rows[c][a] : sum), 0)));
-    const inner = information(moments, open), solved = solve(inner, total);
+    const lower = triangle(information(moments, open)), solved = total.map((row) => solve(lower, row));
     const variance = total.map((row, c) => solved.map((column, k) => dot(row, column) + (c === k ? noise.reduce((sum, of, j) => (open[j] ? sum + of[c] : sum), 0) : 0)));
     const weights = loadings.map((rows, j) => (open[j] ? null : rows.map((row, c) => solved.map((column, k) => dot(row, column) / noise[j][c] + Number(c === k)))));
     const left = variance.reduce((sum, row, c) => sum + row[c], 0) / moments.variance, u = missing.filter((_, j) => open[j]).length / missing.length;
-    return { open, inner, total, variance, weights, start: start.map((x, c) => x + left * shift[c]), root: rootOf(variance), share: (u ** 2 + u ** 4) / 2, channels };
+    return { open, lower, total, variance, weights, left, start: start.map((x, c) => x + left * shift[c]), root: rootOf(variance), share: (u ** 2 + u ** 4) / 2 };
   }
 
-  // What each attribute adds by channel, with what it says of the missing ones; null if missing.
+  // What attributes add by channel, with what they say of the missing ones; null for missing
+  // attributes, and for those without amounts.
+  const addedOf = (moments, j, amounts) => contrast(amounts).map((x, c) => x - moments.means[j][c]);
   function channelsOf(moments, at, amounts) {
-    return at.weights.map((weights, j) => {
-      if (weights === null) return null;
-      const added = contrast(amounts[j]).map((x, c) => x - moments.means[j][c]);
-      return at.start.map((_, k) => added.reduce((sum, x, c) => sum + x * weights[c][k], 0));
-    });
+    return at.weights.map((weights, j) => (weights === null || !amounts[j] ? null : totalOf(moments, at, j, amounts[j])));
   }
+  function totalOf(moments, at, j, amounts) {
+    const added = addedOf(moments, j, amounts);
+    return at.start.map((_, k) => added.reduce((sum, x, c) => sum + x * at.weights[j][c][k], 0));
+  }
+  const sumOf = (start, channels) => start.map((x, k) => channels.reduce((sum, row) => (row === null ? sum : sum + row[k]), x));
 
   function expected(mean, root, points) {
     if (mean.length === 1) {
@@ -132,36 +154,40 @@ const marginal = (() => {
     return out;
   }
 
-  // Mean scores by channel, and the probabilities of the classes.
-  function proba(moments, at, channels, plain, scale) {
-    const mean = at.start.map((x, k) => scale * channels.reduce((sum, row) => (row === null ? sum : sum + row[k]), x));
+  // The probabilities of the classes, given mean scores by channel and plain naive Bayes.
+  function proba(moments, at, mean, plain, scale) {
     const root = at.root.map((row) => row.map((x) => scale * x));
-    return expected(mean, root, moments.points).map((p, c) => (1 - at.share) * p + at.share * plain[c]);
+    return expected(mean.map((x) => scale * x), root, moments.points).map((p, c) => (1 - at.share) * p + at.share * plain[c]);
   }
 
-  // Expected absolute change of each probability once a missing column is known.
-  function changes(moments, missing, posterior, scale) {
-    const { open, inner, total, variance, channels } = given(moments, missing), { loadings, noise, sides } = moments;
-    const n = missing.length, two = channels === 1, size = posterior.length;
-    const odds = two ? [[1]] : posterior.map((p, c) => posterior.map((q, k) => (Number(c === k) - q) / Math.max(1 - p, 1e-12)));
-    const square = (v, matrix) => v.reduce((sum, x, a) => sum + x * dot(matrix[a], v), 0);
+  // Expected absolute change of the probability p of a class once each missing column is known.
+  function changes(moments, missing, posterior, scale, target) {
+    const at = given(moments, missing), { open, lower, total, variance } = at, { loadings, noise, sides } = moments;
+    const n = missing.length, p = posterior[target];
+    // Log-odds of the class against the others, as a sum of channels.
+    const odds = total.length === 1 ? [1] : posterior.map((q, k) => (Number(target === k) - q) / Math.max(1 - p, 1e-12));
+    const direction = Float64Array.from(total[0], (_, a) => total.reduce((sum, row, c) => sum + odds[c] * row[a], 0));
+    const solved = solve(lower, direction), before = odds.reduce((sum, x, c) => sum + x * dot(variance[c], odds), 0);
     return missing.map((_, j) => {
-      if (!open[j]) return new Array(size).fill(0);
+      if (!open[j]) return 0;
       const still = missing.map((__, k) => open[k] && k !== j);
-      const known = [j, ...sides.flatMap((pair, k) => (open[n + k] && !pair.some((i) => still[i]) ? [n + k] : []))];
-      const rows = known.flatMap((k) => loadings[k].map((row, c) => ({ row, c, noise: noise[k][c] })));
-      const spread = solve(inner, rows.map(({ row }) => row));
-      const own = rows.map((a, i) => rows.map((b, k) => dot(a.row, spread[k]) + (i === k ? a.noise : 0)));
-      const shared = total.map((of, c) => rows.map((a, i) => dot(of, spread[i]) + (a.c === c ? a.noise : 0)));
-      const solved = solve(own, shared);
-      const explained = shared.map((row) => solved.map((column) => dot(row, column)));
-      const left = variance.map((row, a) => row.map((x, b) => x - explained[a][b]));
-      return posterior.map((p, c) => {
-        const v = two ? odds[0] : odds[c], moved = scale ** 2 * square(v, explained), rest = Math.max(scale ** 2 * square(v, left), 0);
-        return Math.sqrt(Math.max((2 / Math.PI) * moved, 0) / (1 + (Math.PI / 8) * rest)) * p * (1 - p);
-      });
+      const fresh = [j, ...sides.flatMap((pair, k) => (open[n + k] && !pair.some((i) => still[i]) ? [n + k] : []))];
+      const rows = fresh.flatMap((k) => loadings[k].map((row, c) => ({ row, c, noise: noise[k][c], half: forward(lower, row) })));
+      const own = rows.map((a, i) => rows.map((b, k) => dot(a.half, b.half) + (i === k ? a.noise : 0)));
+      const shared = rows.map(({ row, c, noise: own }) => dot(row, solved) + odds[c] * own);
+      const explained = dot(shared, solve(triangle(own), shared)), rest = Math.max(before - explained, 0);
+      return meanDistance(p, Math.max(scale ** 2 * explained, 0) / (1 + (Math.PI / 8) * scale ** 2 * rest));
     });
   }
 
-  return { changes, channelsOf, contrast, given, proba };
+  // Mean absolute change of a probability whose log-odds move by a normal amount, around a
+  // mean that leaves the mean probability as it is.
+  function meanDistance(p, variance) {
+    const sure = Math.min(Math.max(p, 1e-12), 1 - 1e-12), odds = (Math.log(sure) - Math.log1p(-sure)) * Math.sqrt(1 + (Math.PI / 8) * variance);
+    const change = (z) => Math.abs(1 / (1 + Math.exp(-odds - z * Math.sqrt(variance))) - sure);
+    return EIGHTHS.reduce((sum, z) => sum + change(z) + change(-z), 0) / 8;
+  }
+
+  return { addedOf, changes, channelsOf, expected, given, proba, sumOf, totalOf };
 })();
+if (typeof module !== "undefined") module.exports = marginal;

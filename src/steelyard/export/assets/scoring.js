@@ -4,6 +4,8 @@
 const scoring = (() => {
   const MAX_DISTANCE = 1e100;
   const FLOOR = 1e-75;
+  // In one file after the other script, or in Node beside it.
+  const averages = typeof marginal === "undefined" ? require("./marginal.js") : marginal;
 
   // Complementary error function, to about 1e-14: a series of positive terms for small
   // arguments, a continued fraction for large ones.
@@ -111,21 +113,35 @@ const scoring = (() => {
   // Mean contributions of an attribute over the training rows.
   const meanOf = (leaf, j) => leaf.centre[j] || new Array(leaf.base.length).fill(0);
 
+  // Numbers by class whose channels these are; nothing adds 0.
+  const byClass = (rows, leaf) => rows.map((row) => {
+    if (row === null) return leaf.base.map(() => 0);
+    return row.length === 1 ? [-0.5 * row[0], 0.5 * row[0]] : row;
+  });
+
   // Contributions of each attribute, column or interaction, to the classes of a sum, less their means.
-  // In a row with cells that are averaged over they have what a cell says of the missing ones.
+  // In a row with cells that are averaged over they have what a cell says of the missing ones;
+  // own contributions are without that.
   function contributions(leaf, cells, nAttributes) {
-    if (isPartial(leaf, cells)) {
-      return conditioned(leaf, cells).channels.map((row) => {
-        if (row === null) return leaf.base.map(() => 0);
-        return row.length === 1 ? [-0.5 * row[0], 0.5 * row[0]] : row;
-      });
-    }
+    if (isPartial(leaf, cells)) return byClass(conditioned(leaf, cells).channels, leaf);
     const rows = Array.from({ length: nAttributes }, (_, j) => meanOf(leaf, j).map((mean) => 0 - mean));
     for (const term of leaf.terms) {
       const row = rows[attributeOf(term)];
       (amounts(term, cells) || []).forEach((amount, c) => { row[c] += amount; });
     }
     return rows;
+  }
+
+  const ownContributions = (leaf, cells) => byClass(conditioned(leaf, cells).own, leaf);
+
+  // Once an attribute is known: what it adds with what it says of the columns that are averaged
+  // over then, as a function of what its terms add; null if there are no such columns.
+  function totalOf(leaf, cells, j) {
+    const { marginal: moments } = leaf, own = moments && (j < moments.value_odds.length ? [j] : moments.sides[j - moments.value_odds.length]);
+    const missing = moments ? missingCells(leaf, cells).map((is, k) => is && !own.includes(k)) : [];
+    if (!missing.some((is, k) => is && moments.value_odds[k] === 0)) return null;
+    const at = averages.given(moments, missing);
+    return (row) => byClass([averages.totalOf(moments, at, j, row)], leaf)[0];
   }
 
   // A class that is impossible has null in JSON.
@@ -171,19 +187,45 @@ const scoring = (() => {
   const isPartial = (node, cells) => Boolean(node.marginal) &&
     missingCells(node, cells).some((is, j) => is && node.marginal.value_odds[j] === 0);
 
-  // Of a row with cells that are averaged over: what follows from the others, and what these add.
-  function conditioned(node, cells) {
-    const moments = node.marginal, at = marginal.given(moments, missingCells(node, cells));
-    const amountsOf = at.open.map(() => new Array(node.base.length).fill(0));
-    for (const term of node.terms) {
-      const row = amountsOf[attributeOf(term)];
+  // What some terms add to the classes, by attribute; null for attributes that others have.
+  function amountsBy(node, terms, cells, isOwn = () => true) {
+    const rows = node.marginal.means.map((_, j) => (isOwn(j) ? new Array(node.base.length).fill(0) : null));
+    for (const term of terms) {
+      const row = rows[attributeOf(term)];
       (amounts(term, cells) || []).forEach((amount, c) => { row[c] += amount; });
     }
-    return { at, channels: marginal.channelsOf(moments, at, amountsOf) };
+    return rows;
+  }
+
+  // Of a row with cells that are averaged over: what follows from the others, what these add by
+  // channel, and which part of it they add themselves.
+  function conditioned(node, cells) {
+    const moments = node.marginal, at = averages.given(moments, missingCells(node, cells)), by = amountsBy(node, node.terms, cells);
+    return { at, channels: averages.channelsOf(moments, at, by), own: by.map((row, j) => (at.open[j] ? null : averages.addedOf(moments, j, row))) };
+  }
+  function meanScores(node, cells) {
+    const { at, channels } = conditioned(node, cells);
+    return { at, mean: averages.sumOf(at.start, channels) };
   }
   function partialPosterior(node, cells) {
-    const { at, channels } = conditioned(node, cells);
-    return marginal.proba(node.marginal, at, channels, posterior(node.marginal.plain, cells), node.scale);
+    const { at, mean } = meanScores(node, cells);
+    return averages.proba(node.marginal, at, mean, posterior(node.marginal.plain, cells), node.scale);
+  }
+
+  // The same as a function of the cells that differ in column j alone: only its own terms are added up again.
+  function partialAlong(node, cells, j) {
+    const moments = node.marginal, { plain } = moments, n = moments.value_odds.length;
+    const isOwn = (k) => k === j || (k >= n && moments.sides[k - n].includes(j));
+    const own = node.terms.filter((term) => isOwn(attributeOf(term)));
+    const others = amountsBy(node, node.terms.filter((term) => !own.includes(term)), cells, (k) => !isOwn(k));
+    const plainScores = added(baseOf(plain), plain.terms.filter((term) => term.column !== j), cells);
+    const plainOwn = plain.terms.filter((term) => term.column === j), means = new Map();
+    return (now) => {
+      const at = averages.given(moments, missingCells(node, now));
+      if (!means.has(at)) means.set(at, averages.sumOf(at.start, averages.channelsOf(moments, at, others)));
+      const mean = averages.sumOf(means.get(at), averages.channelsOf(moments, at, amountsBy(node, own, now, isOwn)));
+      return averages.proba(moments, at, mean, softmax(added([...plainScores], plainOwn, now)), node.scale);
+    };
   }
 
   function voted(node, cells) {
@@ -198,15 +240,16 @@ const scoring = (() => {
     return softmax(scores);
   }
 
-  // Posterior probabilities of the classes of a node, by a function of the scores of its sums.
-  function posterior(node, cells, scores = scoresOf) {
-    if (node.kind === "sum" && isPartial(node, cells)) return partialPosterior(node, cells);
+  // Posterior probabilities of the classes of a node, by functions of the scores of its sums and
+  // of the answers of these to rows with cells that are averaged over.
+  function posterior(node, cells, scores = scoresOf, partial = partialPosterior) {
+    if (node.kind === "sum" && isPartial(node, cells)) return partial(node, cells);
     if (node.kind === "sum") return softmax(scores(node, cells).map((s) => s * node.scale));
     if (node.kind === "vote") return voted(node, cells);
     const out = new Array(node.classes.length).fill(0);
     node.parts.forEach((part, k) => {
       const [share, to] = node.kind === "mixture" ? [node.shares[k], out.map((_, c) => c)] : [1, node.pairs[k]];
-      posterior(part, cells, scores).forEach((p, c) => { out[to[c]] += share * p; });
+      posterior(part, cells, scores, partial).forEach((p, c) => { out[to[c]] += share * p; });
     });
     return node.kind === "mixture" ? out : out.map((p) => p / node.parts.length);
   }
@@ -235,9 +278,13 @@ const scoring = (() => {
     }));
     const now = [...cells];
     const scores = (leaf) => added([...byLeaf.get(leaf).scores], byLeaf.get(leaf).terms, now);
+    const partials = new Map(), partial = (leaf) => {
+      if (!partials.has(leaf)) partials.set(leaf, partialAlong(leaf, cells, j));
+      return partials.get(leaf)(now);
+    };
     const at = (cell, read) => { now[j] = cell; return read(); };
-    const logs = () => (model.kind === "sum" && !isPartial(model, now) ? scores(model).map((s) => s * model.scale) : posterior(model, now, scores).map(Math.log));
-    return { logs: (cell) => at(cell, logs), posterior: (cell) => at(cell, () => posterior(model, now, scores)) };
+    const logs = () => (model.kind === "sum" && !isPartial(model, now) ? scores(model).map((s) => s * model.scale) : posterior(model, now, scores, partial).map(Math.log));
+    return { logs: (cell) => at(cell, logs), posterior: (cell) => at(cell, () => posterior(model, now, scores, partial)) };
   }
 
   // All sums in a tree of models, from left to right.
@@ -312,7 +359,7 @@ const scoring = (() => {
     }
   }
 
-  return { conditioned, isPartial, missingCells, along, amounts, attributeOf, baseOf, cellsOf, contributions, dateOf, erfc, groupOf, intervalOf, leaves, meanOf, posterior,
-    reasons, roundEven, scoresOf, softmax, winner };
+  return { along, amounts, attributeOf, baseOf, cellsOf, contributions, dateOf, erfc, groupOf, intervalOf, isPartial, leaves, meanOf, meanScores, missingCells, ownContributions, posterior,
+    reasons, roundEven, scoresOf, softmax, totalOf, winner };
 })();
 if (typeof module !== "undefined") module.exports = scoring;
