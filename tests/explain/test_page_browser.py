@@ -442,3 +442,114 @@ def test_edits_that_break_a_shape_are_refused_as_in_python(
         else:
             assert is_kept, edit
             browser.run("document.getElementById('undo').click()")
+
+
+REASONS = "[...document.querySelectorAll('#reasons li')].map(e => e.innerText)"
+
+
+@pytest.fixture(scope="module")
+def alike():
+    """Three columns, two of which say the same, and nothing missing."""
+    random = np.random.default_rng(1)
+    y = random.integers(0, 2, 500)
+    x = y + random.normal(size=500)
+    X = pd.DataFrame(
+        {
+            "first": x + 0.2 * random.normal(size=500),
+            "second": x + 0.2 * random.normal(size=500),
+            "third": np.where(random.random(500) < 0.3 + 0.4 * y, "up", "down"),
+        }
+    )
+    return sy.ShrinkageNB(strength=(1.0, 4.0, 1.0)).fit(X, np.where(y, "b", "a")), X
+
+
+def test_nothing_known_is_the_base_rate_and_unknown_columns_show_nothing(
+    browser, alike, tmp_path
+):
+    clf, _ = alike
+    opened(browser, clf, tmp_path)
+    rate = clf.model_.marginal.base_rates[1]
+    (line,) = browser.run(REASONS)
+    assert line.startswith("Base rate")
+    assert shown(browser, 2)[1] == pytest.approx(rate, abs=1e-9)
+    numbers = "[...document.querySelectorAll('output.number')].map(e => e.textContent)"
+    assert browser.run(numbers) == ["", "", ""]
+    assert "of what the model uses" not in text_of(browser, "from")
+    set_value(browser, "value-2", 1, "change")
+    assert sum(map(bool, browser.run(numbers))) == 1
+    lines = browser.run(REASONS)
+    assert [line.split("\n")[0] for line in lines] == [
+        f"Base rate {100 * rate:.1f}\xa0%",
+        "third = up",
+        "2 unknown columns",
+    ]
+    assert re.search(r"1 of 3 values known, \d+ % of what", text_of(browser, "from"))
+    set_value(browser, "value-0", "1")
+    set_value(browser, "value-1", "1")
+    lines = browser.run(REASONS)
+    assert lines[0].startswith("Average row") and len(lines) == 4
+    assert "of what the model uses" not in text_of(browser, "from")
+    settled(browser)
+    assert browser.run("document.getElementById('range').hidden")
+
+
+def test_bars_of_a_partly_known_row_add_up(browser, alike, tmp_path):
+    clf, X = alike
+    opened(browser, clf, tmp_path, "#first=1.5&third=up")
+    set_value(browser, "unit", "log", "change")
+    lines = [line.split("\n") for line in browser.run(REASONS)]
+    amounts = [float(number.replace("\N{MINUS SIGN}", "-")) for _, number in lines]
+    row = X.iloc[:1].assign(first=1.5, second=np.nan, third="up")
+    why = clf.explain_local(row)
+    p = why.probabilities[0]
+    assert sum(amounts) == pytest.approx(np.log(p[1] / p[0]), abs=0.03)
+    items = why.evidence(target="b", against="a").items
+    expected = {item.attribute: item for item in items}
+    for text, number in zip(lines[1:3], amounts[1:3], strict=True):
+        name = text[0].split(" = ")[0]
+        assert number == pytest.approx(expected[name].amount, abs=0.006)
+    # Which part is what a value says of the unknown column is in its detail.
+    browser.run("document.getElementById('name-0').click()")
+    first = expected["first"]
+    said = (
+        f"{first.amount - first.implied:+.2f} by itself, {first.implied:+.2f} by what"
+    )
+    assert said.replace("-", "\N{MINUS SIGN}") in text_of(browser, "detail-0")
+    set_value(browser, "unit", "odds", "change")
+    # A case may be compared with one of which other values are known.
+    opened(browser, clf, tmp_path, "#first=1.5&third=up|third=down")
+    lines = browser.run(REASONS)
+    assert lines[0].startswith("Pinned case")
+    assert any(line.startswith("first: unknown → 1.5") for line in lines)
+    assert lines[-1].startswith("unknown columns")
+
+
+def test_the_band_and_the_next_question_come_from_the_model(browser, alike, tmp_path):
+    clf, X = alike
+    opened(browser, clf, tmp_path, "#second=0.5")
+    settled(browser)
+    row = X.iloc[:1].assign(first=np.nan, second=0.5, third=None)
+    p = clf.predict_proba(row)[0, 1]
+    low, high = json.loads(browser.run("document.getElementById('range').dataset.ends"))
+    assert low < p < high
+    # What the second column has said already need not be asked.
+    question = clf.explain_local(row).next_questions(target="b")[0]
+    assert question.column == "third"
+    change = f"third (± {100 * question.change:.1f} %)"
+    assert change in text_of(browser, "asking")
+
+
+def test_an_answer_with_little_known_does_not_move_the_page(browser, alike, tmp_path):
+    for width, height in ((1280, 900), (390, 844)):
+        browser.look(width, height)
+        opened(browser, alike[0], tmp_path)
+        settled(browser)
+        tall = "document.getElementById('answer').offsetHeight"
+        before = browser.run(tall)
+        set_value(browser, "value-2", 1, "change")
+        settled(browser)
+        assert browser.run(tall) == before
+        whole = "document.getElementById('known')"
+        cut = browser.run(f"{whole}.scrollHeight - {whole}.offsetHeight")
+        assert cut <= 1
+    browser.look(1280, 900)

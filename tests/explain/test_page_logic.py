@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import steelyard as sy
+from steelyard.explain import page
 from steelyard.explain.page import page_data
 from steelyard.explain.reasons import reasons
 from tests.explain.conftest import CASES, fitted
@@ -32,8 +33,10 @@ def in_node(node, folder, given, code):
     """Return what an expression gives, with the scripts of the page at hand."""
     (folder / "in.json").write_text(json.dumps(given), encoding="utf-8")
     scoring = files("steelyard.export") / "assets" / "scoring.js"
+    marginal = files("steelyard.export") / "assets" / "marginal.js"
     assets = files("steelyard.explain") / "assets"
     lines = [
+        f"global.marginal = require({json.dumps(str(marginal))});",
         f"global.scoring = require({json.dumps(str(scoring))});",
         f"const changes = require({json.dumps(str(assets / 'changes.js'))});",
         f"const spread = require({json.dumps(str(assets / 'spread.js'))});",
@@ -227,3 +230,166 @@ def test_the_range_of_an_answer_is_that_of_the_middle_eight_tenths_of_rows(
     p = clf.predict_proba(X)[:, 1]
     np.testing.assert_allclose(ends, np.quantile(p, [0.1, 0.9]), atol=0.04)
     assert np.ptp(np.quantile(p, [0.1, 0.2])) > 0.05
+
+
+def partly_known(name):
+    """Return a fitted classifier, and rows of which any cells may be missing."""
+    random = np.random.default_rng(len(name))
+    n, k = 400, {"ten classes": 10, "three classes": 3}.get(name, 2)
+    y = random.integers(0, k, n)
+    X = pd.DataFrame(
+        {
+            "text": np.array(["red", "green", "blue"], dtype=object)[
+                np.where(random.random(n) < 0.6, y, random.integers(0, 3, n)) % 3
+            ],
+            "number": y + random.normal(size=n),
+            "same": y + random.normal(size=n),
+            "whole": (y + random.integers(0, 3, n)).astype(float),
+        }
+    )
+    X["same"] = 0.8 * X["number"] + 0.3 * X["same"]
+    settings = {"strength": (1.0, 4.0, 1.0)}
+    if name == "dates":
+        X["when"] = pd.Timestamp("2023-03-01") + pd.to_timedelta(
+            900 * y + 53 * np.arange(n), "h"
+        )
+    if name == "interactions":
+        settings["interactions"] = [("text", "number"), ("whole", "same")]
+    if name == "values":
+        X.loc[random.random(n) < 0.1 + 0.4 * (y == 1), "text"] = None
+        X.loc[random.random(n) < 0.3, "whole"] = np.nan
+    clf = sy.ShrinkageNB(**settings).fit(X, np.array(list("abcdefghij"))[y])
+    rows = X.iloc[random.integers(0, n, 24)].reset_index(drop=True)
+    if name == "never seen":
+        rows.loc[random.random(24) < 0.3, "text"] = "mauve"
+    for j, column in enumerate(rows):
+        hidden = random.random(24) < np.linspace(0.0, 1.1, 24)
+        rows.loc[hidden & (random.random(24) < 0.9), column] = None
+        rows.loc[rows.index[-3 if j % 2 else -1], column] = None
+    return clf, rows
+
+
+def differences(rows):
+    return np.array(rows)[:, 1:] - np.array(rows)[:, :1]
+
+
+PARTLY = (
+    "two classes",
+    "three classes",
+    "ten classes",
+    "dates",
+    "interactions",
+    "values",
+    "never seen",
+)
+
+
+@pytest.mark.parametrize("name", PARTLY)
+def test_partly_known_rows_of_the_page_are_those_of_python(name, node, tmp_path):
+    clf, rows = partly_known(name)
+    data = page_data(clf)
+    given = {"data": data, "rows": page._cases(clf, rows)["cells"]}
+    code = (
+        "given.rows.map((row) => { const { model, attributes } = given.data;"
+        " const p = scoring.posterior(model, row), c = p.indexOf(Math.max(...p));"
+        " const partial = scoring.isPartial(model, row), at = (cell, j) =>"
+        " scoring.along(model, row, j).posterior(cell);"
+        " return { p, partial, along: row.slice(0, 4).map(at),"
+        " total: scoring.contributions(model, row, attributes.length),"
+        " own: partial ? scoring.ownContributions(model, row) : null,"
+        " curves: row.slice(0, 4).map((cell, j) => { const cells = row.map((x, k) =>"
+        " k === j ? cell : null); const to = scoring.totalOf(model, row, j);"
+        " const terms = model.terms.filter((term) => scoring.attributeOf(term) === j);"
+        " return cell === null || to === null || !terms.length ? null"
+        " : to(scoring.amounts(terms[0], cells) || model.base.map(() => 0)); }),"
+        " next: spread.expected(spread.prepared(given.data), row, c) }; })"
+    )
+    answers = in_node(node, tmp_path, given, code)
+    why, expected = clf.explain_local(rows), clf.predict_proba(rows)
+    near = {"rtol": 0, "atol": 1e-9}
+    assert sum(answer["partial"] for answer in answers) > 12
+    for i, answer in enumerate(answers):
+        np.testing.assert_allclose(answer["p"], expected[i], **near)
+        np.testing.assert_allclose(
+            answer["along"], np.tile(expected[i], (4, 1)), **near
+        )
+        # What all classes have alike says nothing.
+        amounts = differences(answer["total"])
+        np.testing.assert_allclose(amounts, differences(why.contributions[i]), **near)
+        if not answer["partial"]:
+            continue
+        # Points of curves are what their columns add.
+        for j, row in enumerate(answer["curves"]):
+            if row is not None and abs(amounts[j]).max() > 0.0:
+                np.testing.assert_allclose(differences([row])[0], amounts[j], **near)
+        implied = amounts - differences(answer["own"])
+        np.testing.assert_allclose(implied, differences(why.implied[i]), **near)
+        asked = {n: c for n, c in why.next_questions(i) if n in clf.feature_names_in_}
+        names = [attribute["name"] for attribute in data["attributes"]]
+        found = {names[q["j"]]: q["change"] for q in answer["next"]}
+        for column, change in asked.items():
+            assert found[column] == pytest.approx(change, rel=0, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", PARTLY)
+def test_intervals_of_partly_known_rows_are_those_of_python(name, node, tmp_path):
+    clf, rows = partly_known(name)
+    given = {"data": page_data(clf), "rows": page._cases(clf, rows)["cells"]}
+    each = f"[...Array({len(clf.classes_)}).keys()].map((c) => made.interval(row, c))"
+    stubs = {"controls": "{ data: given.data }", "scoring": "scoring"}
+    code = with_script("sure", stubs, f"given.rows.map((row) => {each})")
+    found = in_node(node, tmp_path, given, code)
+    # Variances are written in single precision.
+    np.testing.assert_allclose(found, clf.predict_interval(rows), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["two classes", "three classes"])
+def test_eight_of_ten_answers_end_in_the_band(name, node, tmp_path):
+    clf, _ = partly_known(name)
+    random = np.random.default_rng(5)
+    y = random.integers(0, len(clf.classes_), 300)
+    X = pd.DataFrame(
+        {
+            "text": np.array(["red", "green", "blue"], dtype=object)[
+                np.where(random.random(300) < 0.6, y, random.integers(0, 3, 300))
+            ],
+            "number": y + random.normal(size=300),
+            "same": y + random.normal(size=300),
+            "whole": (y + random.integers(0, 3, 300)).astype(float),
+        }
+    )
+    X["same"] = 0.8 * X["number"] + 0.3 * X["same"]
+    after, rows = clf.predict_proba(X)[:, 1], X.copy()
+    for column in X:
+        rows.loc[random.random(300) < 0.5, column] = None
+    given = {"data": page_data(clf), "rows": page._cases(clf, rows)["cells"]}
+    code = (
+        "given.rows.map((row) => [spread.range(spread.prepared(given.data), row, 1),"
+        " scoring.posterior(given.data.model, row)[1]])"
+    )
+    inside = []
+    for p, (ends, now) in zip(after, in_node(node, tmp_path, given, code), strict=True):
+        if ends is not None:
+            assert ends[0] < now < ends[1]
+            inside.append(ends[0] < p < ends[1])
+    assert len(inside) > 250 and 0.7 < np.mean(inside) < 0.9
+
+
+def test_a_change_is_answered_within_a_frame(node, tmp_path):
+    random = np.random.default_rng(0)
+    y = random.integers(0, 26, 1000)
+    X = pd.DataFrame(
+        {f"x{k}": y % (k % 9 + 2) + random.normal(size=1000) for k in range(60)}
+    )
+    letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
+    clf = sy.ShrinkageNB(strength=(1.0, 4.0, 1.0)).fit(X, letters[y])
+    # A column more is known at each step: nothing can be kept from the one before.
+    code = (
+        "(() => { const { model, attributes } = given.data, n = attributes.length;"
+        " const row = attributes.map(() => null), times = attributes.map((_, j) => {"
+        " row[j] = 1; const start = performance.now(); scoring.posterior(model, row);"
+        " scoring.contributions(model, row, n); return performance.now() - start; });"
+        " return times.sort((a, b) => a - b)[30]; })()"
+    )
+    found = in_node(node, tmp_path, {"data": page_data(clf)}, code)
+    assert found < 64, "milliseconds, on a machine that others use as well"

@@ -7,7 +7,11 @@
   const two = classes.length === 2, many = classes.length > 6;
   const isInteraction = (j) => attributes[j].kind === "interaction";
   const columns = order.filter((j) => !isInteraction(j));
-  const state = { pinned: null, locked: new Set(), isAll: false, isEvery: false, shown: 0, probabilities: [], sayings: [], evidence: [] };
+  // Columns that are averaged over while they are unknown: such models begin with the base rates.
+  const isAveraged = (leaf, j) => Boolean(leaf.marginal) && leaf.marginal.value_odds[j] === 0;
+  const ratesOf = (leaf) => scoring.baseOf(leaf.marginal.plain).map(Math.exp);
+  const rates = columns.some((j) => isAveraged(model, j)) ? ratesOf(model) : data.rates;
+  const state = { pinned: null, locked: new Set(), isAll: false, isEvery: false, shown: 0, probabilities: [], compared: null, evidence: [] };
   const set = (j, value) => { values[j] = value; update(); };
 
   // -------------------------------------------------------------------- units of people
@@ -94,14 +98,17 @@
       element("span", { className: "scale" }, bar, number));
     return { line, value, bar, number };
   }
-  const [base, unknown, rest] = [0, 1, 2].map(() => reasonOf(""));
-  for (const { line } of [base, unknown, rest]) line.className = "base";
+  const [base, unknown, rest, averaged] = [0, 1, 2, 3].map(() => reasonOf(""));
+  for (const { line } of [base, unknown, rest, averaged]) line.className = "base";
+  averaged.line.title = t("The average over what they may be draws the answer to the base rate.");
 
   const shapeOf = ({ shape: [kind, of] }) => (of === undefined ? t(kind) : `${t(kind)} ${t("for {name}", { name: of })}`);
   // What an attribute says all along, with axes: in shares how the answer would go.
   function showDetail({ j, detail }) {
-    if (detail.hidden || isInteraction(j)) return;
-    const own = attributes[j], said = state.sayings[j], about = [];
+    if (detail.hidden) return;
+    const own = attributes[j], about = impliedBy(j);
+    if (isInteraction(j)) { detail.replaceChildren(...about); return; }
+    const said = saidOf(j);
     if (own.description) about.push(element("p", { className: "hint", textContent: own.description }));
     if (own.shape) about.push(element("p", { className: "hint", textContent: t("{shape}, by constraint", { shape: shapeOf(own) }) }));
     for (const text of own.edited || []) about.push(element("p", { className: "hint", textContent: `${t("edited")}: ${text}` }));
@@ -112,6 +119,20 @@
       : charts.list(own, own.values.map((value, k) => (isShare() ? chance(value) : said.all[k])), values[j],
         (y) => (isShare() ? share(y) : say(y)), (value) => set(j, value), isShare());
     detail.replaceChildren(...about, picture, ...(typeof editing === "undefined" ? [] : [editing.panel(j)]));
+  }
+
+  // Which part of what a known column adds is what it says of the unknown ones.
+  function impliedBy(j) {
+    const { leaf, first, second } = state.compared;
+    if (!scoring.isPartial(leaf, values) || scoring.meanScores(leaf, values).at.open[j]) return [];
+    const itself = evidenceFor(scoring.ownContributions(leaf, values)[j], leaf, first, second), implied = state.evidence[j] - itself;
+    return [element("p", { className: "hint implied", textContent: t("{own} by itself, {implied} by what it says of the unknown columns.", { own: say(itself), implied: say(implied) }) })];
+  }
+  // What an attribute adds all along: while columns are unknown, with what it says of these. Edits
+  // are made to what it adds itself.
+  function saidOf(j) {
+    const { leaf, first, second } = state.compared, terms = leaf.terms.filter((term) => scoring.attributeOf(term) === j);
+    return possible(j, terms, leaf, first, second, typeof editing === "undefined" ? scoring.totalOf(leaf, values, j) : null);
   }
 
   // ----------------------------------------------------------------- classes and parts
@@ -168,47 +189,49 @@
     return points.filter((x) => x >= own.low && x <= own.high).sort((x, y) => x - y);
   }
 
-  // What the terms of one column add to each class of the average row, for a cell of it.
-  function contribution(terms, j, cell, leaf) {
-    const cells = [], told = scoring.meanOf(leaf, j).map((mean) => 0 - mean);
+  // What the terms of one column add to each class, for a cell of it.
+  function amountsOf(terms, j, cell, leaf) {
+    const cells = [], told = leaf.base.map(() => 0);
     cells[j] = cell;
     for (const term of terms) (scoring.amounts(term, cells) || []).forEach((amount, c) => { told[c] += amount; });
     return told;
   }
 
-  // All that an attribute can say: a table of its values or groups, a curve along its numbers.
-  function possible(j, terms, leaf, first, second) {
-    const own = attributes[j], evidence = (row) => evidenceFor(row, leaf, first, second);
+  // All that an attribute can say: a table of its values or groups, a curve along its numbers;
+  // relative to the average row if it is not told how amounts become contributions.
+  function possible(j, terms, leaf, first, second, total = null) {
+    const own = attributes[j], mean = scoring.meanOf(leaf, j);
+    const evidence = (row) => evidenceFor(total ? total(row) : row.map((amount, c) => amount - mean[c]), leaf, first, second);
     if (own.kind === "interaction") {
-      const mean = evidence(scoring.meanOf(leaf, j));
-      const table = terms.length ? terms[0].rows.flat().map((row) => evidence(row) - mean) : own.labels.map(() => 0);
+      const table = terms.length ? terms[0].rows.flat().map(evidence) : own.labels.map(() => 0);
       return { table, all: table };
     }
-    const ofCell = (cell) => evidence(contribution(terms, j, cell, leaf));
-    if (own.kind === "category") return { all: [...own.values, null].map(ofCell) };
+    const ofCell = (cell) => evidence(amountsOf(terms, j, cell, leaf));
+    if (own.kind === "category") return { all: (isAveraged(leaf, j) ? own.values : [...own.values, null]).map(ofCell) };
     const points = along(own), amounts = points.map(ofCell);
     return { points, amounts, all: amounts };
   }
 
-  // That changes with the classes that are compared, not with the values.
-  let compared = null, toPaint = null;
+  // That changes with the classes that are compared, and with which columns are unknown. Curves
+  // may come a moment after the answer.
+  let compared = null, painted = null, scales = null, toPaint = [];
   const largest = (amounts, least) => amounts.reduce((a, b) => Math.max(a, Number.isFinite(b) ? Math.abs(b) : 0), least);
-  function compare(leaf, first, second) {
-    const key = [byId("part").value, first, second].join();
-    if (key === compared) return;
-    const isFirst = compared === null || unit() === "points" || rows.some((row) => !row.detail.hidden);
-    compared = key;
-    toPaint = () => { toPaint = null; paintAll(leaf, first, second); };
-    // Curves of another class may come a moment after the answer.
-    if (isFirst) toPaint();
+  function compare(leaf, first, second, open) {
+    const key = [byId("part").value, first, second].join(), pattern = `${key} ${open.map(Number).join("")}`;
+    if (pattern === painted) return;
+    const isAtOnce = painted === null || (key !== compared && unit() === "points"), paints = rows.filter((row) => row.paint).map((row) => () => row.paint({ ...saidOf(row.j), limit: scales.limit }));
+    if (key !== compared) scales = null;
+    toPaint = [...(scales === null ? [() => scale(leaf, first, second)] : []), ...paints];
+    [compared, painted] = [key, pattern];
+    if (isAtOnce) { for (const task of toPaint) task(); toPaint = []; }
   }
-  function paintAll(leaf, first, second) {
+  // How much attributes can say by themselves: as on a nomogram, the column that can say most has
+  // 100 points.
+  function scale(leaf, first, second) {
     const terms = attributes.map(() => []);
     for (const term of leaf.terms) terms[scoring.attributeOf(term)].push(term);
-    const sayings = state.sayings = attributes.map((_, j) => possible(j, terms[j], leaf, first, second));
-    const limit = largest(sayings.flatMap((saying) => saying.table || []), 1e-9);
-    for (const row of rows) if (row.paint) row.paint({ ...sayings[row.j], limit });
-    // As on a nomogram, the column that can say most has 100 points.
+    const sayings = attributes.map((_, j) => possible(j, terms[j], leaf, first, second));
+    scales = { limit: largest(sayings.flatMap((saying) => saying.table || []), 1e-9) };
     widest = sayings.reduce((most, { all }) => Math.max(most, ...[controls.endsOf(all)].map(([low, high]) => high - low)), 1e-9);
   }
 
@@ -245,35 +268,48 @@
     return Math.max(6, Math.floor((innerHeight - others - 190) / LINE));
   }
 
+  // What attributes add to the scores of a row, and the scores that this begins and ends with.
+  // It begins with the mean over the training rows; if some columns are averaged over, with the
+  // base rates, and what the average itself adds is left over.
+  function sumOf(leaf, cells) {
+    const told = scoring.contributions(leaf, cells, attributes.length);
+    if (scoring.isPartial(leaf, cells)) {
+      const scores = (p) => p.map((x) => Math.log(x) / leaf.scale);
+      return { told, isPartial: true, open: scoring.meanScores(leaf, cells).at.open, start: scores(ratesOf(leaf)), end: scores(scoring.posterior(leaf, cells)) };
+    }
+    const start = scoring.baseOf(leaf).map((score, c) => attributes.reduce((sum, _, j) => sum + scoring.meanOf(leaf, j)[c], score));
+    return { told, isPartial: false, open: told.map(() => false), start, end: plus(start, told) };
+  }
+  const plus = (scores, rows, sign = 1) => scores.map((score, c) => rows.reduce((sum, row) => sum + sign * row[c], score));
+
   function explain(probabilities, shown) {
-    const { leaf, first, second } = chosen(probabilities, shown);
+    const { leaf, first, second } = state.compared = chosen(probabilities, shown);
     const evidence = (row) => evidenceFor(row, leaf, first, second);
-    const told = scoring.contributions(leaf, values, attributes.length);
+    const { told, isPartial, open, start: scores, end: whole } = sumOf(leaf, values);
     const amounts = state.evidence = told.map(evidence);
-    compare(leaf, first, second);
-    // The sum begins with the mean over the training rows.
-    const means = attributes.map((_, j) => scoring.meanOf(leaf, j));
-    const scores = scoring.baseOf(leaf).map((score, c) => means.reduce((sum, mean) => sum + mean[c], score));
-    const chance = (sums) => scoring.softmax(sums.map((s) => s * leaf.scale))[first];
-    const whole = scores.map((score, c) => told.reduce((sum, row) => sum + row[c], score)), p = chance(whole);
+    compare(leaf, first, second, open);
+    const chance = (sums) => scoring.softmax(sums.map((s) => s * leaf.scale))[first], p = chance(whole);
     const isOpen = (j, cells = values) => (isInteraction(j) ? attributes[j].sides.some((side) => cells[side.column] === null) : cells[j] === null);
     for (const row of rows) {
       const amount = amounts[row.j], isUnknown = isOpen(row.j);
       const now = isInteraction(row.j) ? attributes[row.j].sides.map((side) => values[side.column]).join() : values[row.j];
       if (row.last !== now) row.show();
       row.last = now;
-      put(row.number, "textContent", Math.abs(amount) < 0.005 ? "—" : isShare() ? say(amount, chance(whole.map((s, c) => s - told[row.j][c])), p) : say(amount));
+      put(row.number, "textContent", open[row.j] ? "" : Math.abs(amount) < 0.005 ? "—" : isShare() ? say(amount, chance(plus(whole, [told[row.j]], -1)), p) : say(amount));
       row.number.dataset.evidence = String(amount);
-      put(row.number, "title", `${signed(amount)} ${t("log-odds")}`);
+      put(row.number, "title", open[row.j] ? "" : `${signed(amount)} ${t("log-odds")}`);
       put(row.field, "className", `${isUnknown ? "unknown" : amount < 0 ? "negative" : "positive"}${row.detail.hidden ? "" : " open"}`);
       put(row.clear.style, "visibility", isUnknown ? "hidden" : "visible");
       showDetail(row);
     }
-    const before = state.pinned !== null && byId("difference").checked ? scoring.contributions(leaf, state.pinned, attributes.length) : null;
-    const lines = before ? differences(told, before, evidence) : ofCase(told, amounts, isOpen);
-    const start = scores.map((score, c) => (before || lines.taken).reduce((sum, row) => sum + row[c], score));
-    const rate = data.rates === null ? null : data.rates[leaf.classes[first]];
-    base.value.textContent = before ? t("Pinned case") : leaf.centre.length ? t("Average row") : rate === null ? t("Prior") : t("Base rate {rate}", { rate: percent(rate) });
+    const before = state.pinned !== null && byId("difference").checked ? sumOf(leaf, state.pinned) : null;
+    const lines = before ? differences(told, before.told, evidence) : ofCase(told, amounts, (j) => isOpen(j) && !open[j]);
+    const start = before ? before.end : scores, nOpen = columns.filter((j) => open[j]).length;
+    const left = plus(whole, [start, ...(before ? told.map((row, j) => row.map((x, c) => x - before.told[j][c])) : told)], -1);
+    averaged.value.textContent = before ? t("unknown columns") : nOpen === 1 ? t("1 unknown column") : t("{n} unknown columns", { n: nOpen });
+    lines.last = Math.abs(evidence(left)) > 1e-9 ? [{ reason: averaged, of: left }] : [];
+    const rate = isPartial ? ratesOf(leaf)[first] : data.rates === null ? null : data.rates[leaf.classes[first]];
+    base.value.textContent = before ? t("Pinned case") : leaf.centre.length && !isPartial ? t("Average row") : rate === null ? t("Prior") : t("Base rate {rate}", { rate: percent(rate) });
     drawLines(lines, start, evidence, chance, leaf);
     const other = second === null ? t("the mean of the others") : classes[leaf.classes[second]];
     const [against, speaksFor] = byId("sides").children;
@@ -284,7 +320,7 @@
       { sum: unit() === "log" || unit() === "points" ? say(evidence(whole)) : `${t("odds")} ${odds(evidence(whole))}`, name: classes[leaf.classes[first]], other, percent: percent(p) });
   }
 
-  // The known values by falling size; what is not known is one line: it counts as well.
+  // The known values by falling size; cells that count though they are empty are one line.
   function ofCase(told, amounts, isOpen) {
     const said = rows.filter((row) => Math.abs(amounts[row.j]) > 1e-12), open = said.filter((row) => isOpen(row.j));
     const nOpen = open.filter((row) => !isInteraction(row.j)).length;
@@ -294,7 +330,7 @@
       row.reason.value.textContent = isInteraction(row.j) ? `: ${row.text()}` : ` = ${textOf(attributes[row.j], values[row.j])}`;
       return { reason: row.reason, of: told[row.j], amount: amounts[row.j] };
     });
-    return { taken: [], fixed: open.length ? [{ reason: unknown, of: told[0].map((_, c) => sum(c)) }] : [], made };
+    return { fixed: open.length ? [{ reason: unknown, of: told[0].map((_, c) => sum(c)) }] : [], made };
   }
 
   // What differs from the case that is pinned.
@@ -304,14 +340,14 @@
       row.reason.value.textContent = isInteraction(row.j) ? `: ${row.text()}` : `: ${textOf(own, state.pinned[row.j])} → ${textOf(own, values[row.j])}`;
       return { reason: row.reason, of, amount: evidence(of) };
     });
-    return { taken: before, fixed: [], made: made.filter(({ amount }) => Math.abs(amount) > 1e-12) };
+    return { fixed: [], made: made.filter(({ amount }) => Math.abs(amount) > 1e-12) };
   }
 
-  function drawLines({ fixed: first, made }, start, evidence, chance, leaf) {
+  function drawLines({ fixed: first, made, last }, start, evidence, chance, leaf) {
     made.sort((a, b) => Math.abs(b.amount) - Math.abs(a.amount));
-    const most = Math.max(1, room() - first.length - 1), hidden = made.length > most ? made.slice(most) : [];
+    const most = Math.max(1, room() - first.length - last.length - 1), hidden = made.length > most ? made.slice(most) : [];
     const total = (lines) => leaf.base.map((_, c) => lines.reduce((sum, { of }) => sum + of[c], 0));
-    const lines = [...first, ...(hidden.length ? made.slice(0, most) : made), ...(hidden.length ? [{ reason: rest, of: total(hidden) }] : [])];
+    const lines = [...first, ...(hidden.length ? made.slice(0, most) : made), ...(hidden.length ? [{ reason: rest, of: total(hidden) }] : []), ...last];
     // The axis is made for the reasons; what they begin with and the rest may end at its edge.
     const top = made.length ? largest(made.slice(0, most).map(({ amount }) => amount), 0.15) : Infinity;
     const far = Math.min(1e6, 2 * top, largest([evidence(start), ...lines.map(({ of }) => evidence(of))], 0.3)) * 1.02;
@@ -362,16 +398,22 @@
     byId("gauge").hidden = isHundred;
     dots.forEach((dot, k) => dot.setAttribute("class", k < Math.round(100 * p) ? "in" : ""));
     byId("fill").style.width = `${100 * p}%`;
-    byId("rate").hidden = data.rates === null;
-    if (data.rates !== null) byId("rate").style.insetInlineStart = `${100 * data.rates[shown]}%`;
-    const start = data.rates === null ? "" : t("Base rate {rate} (dotted).", { rate: percent(data.rates[shown]) });
+    byId("rate").hidden = rates === null;
+    if (rates !== null) byId("rate").style.insetInlineStart = `${100 * rates[shown]}%`;
+    const start = rates === null ? "" : t("Base rate {rate} (dotted).", { rate: percent(rates[shown]) });
     const was = state.pinned === null ? null : scoring.posterior(model, state.pinned)[shown];
     byId("was").hidden = was === null;
     if (was !== null) byId("was").style.insetInlineStart = `${100 * was}%`;
     const pinned = was === null ? "" : t("Pinned case {was}: now {change}.", { was: percent(was), change: `${signed(100 * (p - was), 1)}\u00a0%` });
-    byId("from").textContent = [t("{n} of {m} values known.", { n: known, m: columns.length }), start, pinned].join(" ");
+    const used = informed(), counted = { n: known, m: columns.length, share: percent(used, 0) };
+    byId("from").textContent = [t(known > 0 && used < 0.5 ? "{n} of {m} values known, {share} of what the model uses." : "{n} of {m} values known.", counted), start, pinned].join(" ");
     return `${classes[shown]}: ${percent(p)}, ${known === 1 ? t("from 1 known value.") : t("from {n} known values.", { n: known })}`;
   }
+
+  // The share of the variance of the scores that the known values explain. Importances of columns
+  // would not do: they do not add up where columns say the same. This share is 0 with nothing
+  // known, 1 with all, and never falls when one more value is known.
+  const informed = () => (scoring.isPartial(model, values) ? 1 - scoring.meanScores(model, values).at.left : 1);
 
   // What takes longer: the range, what to ask next, where the answer flips.
   let drawing;
@@ -404,9 +446,7 @@
       : [columns.every((j) => values[j] !== null) ? t("Everything is known.") : t("No unknown value would tell much more.")]));
   }
 
-  function showFlips() {
-    for (const row of rows) if (row.flip) row.flip(spread.flips(model, values, attributes[row.j], row.j, along(attributes[row.j])), classes);
-  }
+  const showFlips = (row) => row.flip(spread.flips(model, values, attributes[row.j], row.j, along(attributes[row.j])), classes);
 
   // ------------------------------------------------------------ what would have to change
 
@@ -446,7 +486,14 @@
 
   // ------------------------------------------------------------------------ all together
 
+  // One after the other, with a pause for the browser after each frame's time.
+  const FRAME = 12;
   let waiting = 0;
+  function inTurn(tasks) {
+    const end = performance.now() + FRAME;
+    while (tasks.length && performance.now() < end) tasks.shift()();
+    if (tasks.length) waiting = setTimeout(() => inTurn(tasks), 0);
+  }
   function update() {
     const probabilities = state.probabilities = scoring.posterior(model, values);
     const best = probabilities.indexOf(Math.max(...probabilities));
@@ -458,20 +505,22 @@
     for (const id of ["known", "asking", "gauge"]) byId(id).classList.add("stale");
     // A moving slider would otherwise be read out, and drawn for, at every pixel.
     clearTimeout(waiting);
-    waiting = setTimeout(() => {
-      if (toPaint) toPaint();
-      showRange(shown);
-      sureness.show(values, shown);
-      if (byId("changes").hasChildNodes()) showChanges();
-      showNext(shown);
-      showFlips();
-      for (const id of ["known", "asking", "gauge"]) byId(id).classList.remove("stale");
-      byId("summary").textContent = text;
-      cases.writeLink(values, state.pinned);
-    }, 200);
+    waiting = setTimeout(() => inTurn([
+      ...toPaint.map((task) => () => { task(); toPaint = toPaint.filter((other) => other !== task); }),
+      () => showRange(shown),
+      () => sureness.show(values, shown),
+      () => { if (byId("changes").hasChildNodes()) showChanges(); },
+      () => showNext(shown),
+      () => {
+        for (const id of ["known", "asking", "gauge"]) byId(id).classList.remove("stale");
+        byId("summary").textContent = text;
+        cases.writeLink(values, state.pinned);
+      },
+      ...rows.filter((row) => row.flip).map((row) => () => showFlips(row)),
+    ]), 200);
   }
 
-  const redraw = () => { compared = null; drawing = undefined; update(); };
+  const redraw = () => { compared = painted = null; drawing = undefined; update(); };
   function setAll(found) {
     found.forEach((value, j) => { values[j] = value; });
     update();

@@ -1,5 +1,6 @@
 "use strict";
-// Where the answer could go when what is unknown becomes known. Rows are drawn as naive
+// Where the answer could go when what is unknown becomes known. A model that averages over
+// unknown values knows it: scores are then normal. For others rows are drawn as naive
 // Bayes sees them: a class by its present probability, and its unknown values one by one,
 // each as often as training rows have it, times what it says about the class.
 const spread = (() => {
@@ -32,10 +33,58 @@ const spread = (() => {
     return { values: own.whole ? values.map(Math.round) : values, shares: own.histogram };
   }
 
+  // Whether a model averages over unknown values.
+  const isAveraging = (model) => Boolean(model.marginal) && model.marginal.value_odds.includes(0);
+
+  // Standard normal numbers, as many for each row.
+  const EIGHT_TENTHS = 1.2815515655446004, MOST_MOVED = 50;
+  let normals = null;
+  function normalRows(n, size) {
+    if (normals === null || normals[0].length !== size) {
+      const numbers = randoms(2 * n * size);
+      normals = Array.from({ length: n }, (_, row) => Float64Array.from({ length: size }, (__, k) => {
+        const at = 2 * (row * size + k);
+        return Math.sqrt(-2 * Math.log(1 - numbers[at])) * Math.cos(2 * Math.PI * numbers[at + 1]);
+      }));
+    }
+    return normals;
+  }
+
+  // Ends of the middle eight tenths of the probability of a class, if scores are normal; null
+  // if nothing is averaged over. The score of the class is moved until its probability has the
+  // present answer as its mean: plain naive Bayes has a share in that.
+  function rangeOfNormal(model, values, c) {
+    if (!scoring.isPartial(model, values)) return null;
+    const { at, mean } = scoring.meanScores(model, values), now = scoring.posterior(model, values)[c], two = mean.length === 1;
+    const { points } = model.marginal, root = at.root.map((row) => row.map((x) => x * model.scale));
+    const moved = (by) => mean.map((x, k) => x * model.scale + (two ? (c === 1 ? by : -by) : k === c ? by : 0));
+    let [low, high] = [-MOST_MOVED, MOST_MOVED];
+    for (let step = 0; step < 40; step++) {
+      const middle = (low + high) / 2;
+      if (marginal.expected(moved(middle), root, points)[c] < now) low = middle; else high = middle;
+    }
+    const scores = moved(low);
+    if (two) {
+      const ends = [-1, 1].map((sign) => 1 / (1 + Math.exp(-scores[0] - sign * EIGHT_TENTHS * root[0][0])));
+      return c === 1 ? ends : [1 - ends[1], 1 - ends[0]];
+    }
+    const ends = normalRows(MOST_ROWS, scores.length).map((z) =>
+      scoring.softmax(scores.map((x, k) => root[k].reduce((sum, part, i) => sum + part * z[i], x)))[c]);
+    return middleOf(ends.sort((x, y) => x - y));
+  }
+  const middleOf = (sorted) => [sorted[Math.floor(0.1 * sorted.length)], sorted[Math.ceil(0.9 * sorted.length) - 1]];
+
+  // The expected changes of `expected`, in closed form.
+  function expectedOfNormal(model, values, c) {
+    const missing = scoring.missingCells(model, values), found = marginal.changes(model.marginal, missing, scoring.posterior(model, values), model.scale, c);
+    return found.map((change, j) => ({ j, change })).filter(({ j }) => missing[j]).sort((a, b) => b.change - a.change);
+  }
+
   const workOf = (model) => scoring.leaves(model).reduce((sum, leaf) => sum + (1 + leaf.terms.length) * leaf.base.length, 0);
 
   // How values are drawn within each class, for all attributes; null if that takes too long.
   function prepared({ model, attributes }) {
+    if (isAveraging(model)) return { model };
     const work = workOf(model), n = Math.min(MOST_ROWS, Math.floor(MOST_WORK / work));
     const all = attributes.map(valuesOf), nValues = all.reduce((sum, found) => sum + (found ? found.values.length : 0), 0);
     if (n < FEWEST_ROWS || nValues * work > MOST_BEFORE) return null;
@@ -55,6 +104,7 @@ const spread = (() => {
 
   // Ends of the middle eight tenths of the probability of a class, or null.
   function range({ model, columns, n }, values, c) {
+    if (isAveraging(model)) return rangeOfNormal(model, values, c);
     const open = openOf(columns, values);
     if (!open.length) return null;
     const sums = upTo(scoring.posterior(model, values));
@@ -63,12 +113,13 @@ const spread = (() => {
       for (const j of open) cells[j] = columns[j].values[placeOf(columns[j].byClass[of], columns[j].random[row])];
       return scoring.posterior(model, cells)[c];
     }).sort((x, y) => x - y);
-    return [found[Math.floor(0.1 * n)], found[Math.ceil(0.9 * n) - 1]];
+    return middleOf(found);
   }
 
   // By how much the probability of a class would change on average if one more value were
   // known, for each unknown one, the largest first.
   function expected({ model, columns }, values, c) {
+    if (isAveraging(model)) return expectedOfNormal(model, values, c);
     const now = scoring.posterior(model, values);
     return openOf(columns, values).map((j) => {
       const { values: all, byClass } = columns[j], along = scoring.along(model, values, j);
@@ -84,20 +135,20 @@ const spread = (() => {
   }
 
   // Where along a number another class begins to win: at most three places.
+  const MOST_FLIPS = 3;
   function flips(model, values, own, j, points) {
     const along = scoring.along(model, values, j);
     const best = (x) => { const logs = along.logs(x); return logs.indexOf(Math.max(...logs)); };
-    const found = [];
-    points.forEach((x, k) => {
-      if (!k || best(x) === best(points[k - 1])) return;
-      let [low, high] = [points[k - 1], x];
+    const winners = points.map(best), places = winners.flatMap((winner, k) => (k && winner !== winners[k - 1] ? [k] : []));
+    if (places.length > MOST_FLIPS) return [];
+    return places.map((k) => {
+      let [low, high, to] = [points[k - 1], points[k], winners[k]];
       for (let i = 0; i < 20; i++) {
-        const middle = (low + high) / 2;
-        if (best(middle) === best(low)) low = middle; else high = middle;
+        const middle = (low + high) / 2, winner = best(middle);
+        if (winner === winners[k - 1]) low = middle; else [high, to] = [middle, winner];
       }
-      found.push({ x: high, from: best(low), to: best(high) });
+      return { x: high, from: winners[k - 1], to };
     });
-    return found.length > 3 ? [] : found;
   }
 
   return { expected, flips, prepared, range };

@@ -17,11 +17,16 @@ const sureness = (() => {
     return 1 + (edges ? scoring.intervalOf(edges, values[column]) : data.attributes[column].values.indexOf(values[column]));
   }
 
-  // Low and high of the probability of a class.
+  // Low and high of the probability of a class. Unknown columns add no variance; the average
+  // over them divides log-odds, and their errors.
   function interval(values, c) {
-    const column = nColumns === 1 ? 0 : c, cells = features.map((feature) => feature.start + codeOf(feature, values));
-    const variance = cells.reduce((sum, at) => sum + variances[at * nColumns + column], base[column]), half = z * Math.sqrt(Math.max(variance, 0));
-    const p = scoring.posterior(data.model, values)[c], odds = Math.log(p / (1 - p));
+    const { model } = data, column = nColumns === 1 ? 0 : c;
+    const at = scoring.isPartial(model, values) ? scoring.meanScores(model, values).at : null;
+    const cells = features.filter((_, j) => at === null || !at.open[j]).map((feature) => feature.start + codeOf(feature, values));
+    const divisor = at === null ? 1 : 1 + (Math.PI / 8) * model.scale ** 2 * at.variance[column][column];
+    const variance = base[column] + cells.reduce((sum, cell) => sum + variances[cell * nColumns + column], 0) / divisor;
+    const half = z * Math.sqrt(Math.max(variance, 0));
+    const p = scoring.posterior(model, values)[c], odds = Math.log(p / (1 - p));
     return [odds - half, odds + half].map((x) => 1 / (1 + Math.exp(-x)));
   }
 
