@@ -245,6 +245,12 @@ def test_edits_in_the_page_are_those_of_python(name, browser, mixed, two, tmp_pa
             f"{given}.map((row) => scoring.posterior(controls.data.model, row))"
         )
         np.testing.assert_allclose(found, made.predict_proba(X[:50]), rtol=0, atol=1e-9)
+        partly = random_rows(X, 40, seed=4)
+        given_partly = json.dumps(settings_of(partly))
+        found = browser.run(
+            f"{given_partly}.map((row) => scoring.posterior(controls.data.model, row))"
+        )
+        np.testing.assert_allclose(found, made.predict_proba(partly), rtol=0, atol=1e-9)
         set_value(browser, "reason", "policy")
         set_value(browser, "author", "A. Meyer")
         saved = json.loads(browser.run("JSON.stringify(editing.saved())"))

@@ -319,6 +319,16 @@ def _rows_of_codes(clf: Any, model: NBModel, positions: Ints) -> Floats:
     return rows if rows.sum() > 0.0 else np.ones(len(positions))
 
 
+def _rows_missing(clf: Any, model: NBModel, j: int) -> float:
+    """Return the training rows whose cell is missing, but 0 if that is a step."""
+    feature, counts = model.schema.features[j], getattr(clf, "counts_", None)
+    is_step = 0 < feature.missing_code and not feature.missing_is_value
+    if is_step or counts is None or counts.schema != model.schema:
+        return 0.0
+    position = int(model.schema.offsets[j]) + feature.missing_code
+    return float(counts.by_code[position].sum())
+
+
 # ------------------------------------------------------------------------------ actions
 
 
@@ -485,9 +495,10 @@ def edit_steps(clf: Any) -> dict[str, Any]:
     dict
         For each position of a column that has them: ``edges`` of bins, a number in
         each (``middles``), training rows by step (``weights``), the code of missing
-        cells, and ``must``, a shape with the position of its class, whose steps are at
-        the ``fine`` edges. Without columns
-        scored by a density alone and interactions: these can be scaled or removed.
+        cells, training rows of these if they are no step (``rows_missing``), and
+        ``must``, a shape with the position of its class, whose steps are at the
+        ``fine`` edges. Without columns scored by a density alone and interactions:
+        these can be scaled or removed.
     """
     model = _editable_model(clf)
     schema, steps = model.schema, {}
@@ -503,6 +514,7 @@ def edit_steps(clf: Any) -> dict[str, Any]:
             "middles": _middles_of(clf, model, j)[codes - 1].tolist(),
             "weights": _rows_of_codes(clf, model, positions).tolist(),
             "missing": int(feature.missing_code),
+            "rows_missing": _rows_missing(clf, model, j),
             "must": None,
         }
         if shape := shapes.get(j):

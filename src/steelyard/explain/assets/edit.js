@@ -3,7 +3,7 @@
 const editing = (() => {
   const { button, byId, data, element, fixed, percent, signed, t } = controls;
   const { attributes, classes, model, steps } = data, two = classes.length === 2;
-  const original = structuredClone({ base: model.base, terms: model.terms, centre: model.centre });
+  const original = structuredClone({ base: model.base, terms: model.terms, centre: model.centre, marginal: model.marginal });
   let edits = [], redraw = null, target = () => 1;
 
   const evidenceOf = (row, c) => (row.length * row[c] - row.reduce((a, b) => a + b, 0)) / (row.length - 1);
@@ -84,8 +84,19 @@ const editing = (() => {
     return steps[j].middles.flatMap((x, k) => (x >= low && x <= high ? [k] : []));
   }
 
+  // Rows with unknown cells are answered by the moments of contributions, which an edit changes.
   function apply(edit) {
-    const name = edit.column ?? edit.interaction.join(" × "), j = attributes.findIndex((own) => own.name === name);
+    // Missing cells are a step as well, if they count in training.
+    const j = placeOf(edit), stepsNow = () => (steps[j] ? [...curveOf(j), sumOf(j, null)] : undefined), before = stepsNow(), base = scoring.baseOf(model);
+    applyToTerms(edit, j);
+    if (!model.marginal) return;
+    const weights = steps[j] && [...steps[j].weights, model.marginal.value_odds[j] === 0 ? 0 : steps[j].rows_missing];
+    model.marginal = marginal.edited(model.marginal, j, { before, after: stepsNow(), weights, factor: edit.remove ? 0 : edit.scale ?? 1 },
+      { before: base, after: scoring.baseOf(model) }, model.scale);
+  }
+  const placeOf = (edit) => attributes.findIndex((own) => own.name === (edit.column ?? edit.interaction.join(" × ")));
+
+  function applyToTerms(edit, j) {
     if (edit.remove || "scale" in edit) {
       const factor = edit.remove ? 0 : edit.scale, times = (row) => row.map((x) => x * factor);
       for (const term of termsOf(j)) {

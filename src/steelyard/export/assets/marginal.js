@@ -44,10 +44,11 @@ const marginal = (() => {
     return x;
   }
 
-  // The symmetric square root of a positive semi-definite matrix, by Jacobi's rotations.
-  function rootOf(matrix) {
+  // A symmetric matrix with other eigenvalues, a function of those that it has, by Jacobi's rotations.
+  const rootOf = (matrix) => spectral(matrix, (values) => values.map((x) => Math.sqrt(Math.max(x, 0))));
+  const inverseOf = (matrix) => spectral(matrix, (values) => values.map((x) => (x > 1e-12 * Math.max(...values) ? 1 / x : 0)));
+  function spectral(matrix, change) {
     const n = matrix.length;
-    if (n === 1) return [[Math.sqrt(Math.max(matrix[0][0], 0))]];
     const a = matrix.map((row, i) => Float64Array.from(row, (x, j) => (x + matrix[j][i]) / 2));
     // Rows of vectors are eigenvectors.
     const vectors = a.map((_, i) => Float64Array.from(a, (__, j) => Number(i === j)));
@@ -72,9 +73,9 @@ const marginal = (() => {
       }
     }
     const out = a.map(() => new Array(n).fill(0));
+    const values = change(a.map((row, k) => row[k]));
     vectors.forEach((v, k) => {
-      const root = Math.sqrt(Math.max(a[k][k], 0));
-      for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) out[i][j] += root * v[i] * v[j];
+      for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) out[i][j] += values[k] * v[i] * v[j];
     });
     return out;
   }
@@ -113,11 +114,17 @@ const marginal = (() => {
     }
     return byPattern.get(key);
   }
-  function condition(moments, missing) {
-    const { loadings, noise, start, shift } = moments, open = openOf(moments, missing);
+  // The covariance of the sum of the open contributions, given the others.
+  function covariance(moments, open) {
+    const { loadings, noise, start } = moments;
     const total = start.map((_, c) => loadings[0][0].map((__, a) => loadings.reduce((sum, rows, j) => (open[j] ? sum + rows[c][a] : sum), 0)));
     const lower = triangle(information(moments, open)), solved = total.map((row) => solve(lower, row));
     const variance = total.map((row, c) => solved.map((column, k) => dot(row, column) + (c === k ? noise.reduce((sum, of, j) => (open[j] ? sum + of[c] : sum), 0) : 0)));
+    return { lower, solved, total, variance };
+  }
+  function condition(moments, missing) {
+    const { loadings, noise, start, shift } = moments, open = openOf(moments, missing);
+    const { lower, solved, total, variance } = covariance(moments, open);
     const weights = loadings.map((rows, j) => (open[j] ? null : rows.map((row, c) => solved.map((column, k) => dot(row, column) / noise[j][c] + Number(c === k)))));
     const left = variance.reduce((sum, row, c) => sum + row[c], 0) / moments.variance, u = missing.filter((_, j) => open[j]).length / missing.length;
     return { open, lower, total, variance, weights, left, start: start.map((x, c) => x + left * shift[c]), root: rootOf(variance), share: (u ** 2 + u ** 4) / 2 };
@@ -188,6 +195,42 @@ const marginal = (() => {
     return EIGHTHS.reduce((sum, z) => sum + change(z) + change(-z), 0) / 8;
   }
 
-  return { addedOf, changes, channelsOf, expected, given, proba, sumOf, totalOf };
+  // Moments after the contributions of attribute j were changed: new ones are regressed on the old
+  // ones, through which alone they depend on other attributes. Rows are by step, with their
+  // training rows as weights; without steps contributions were multiplied by a factor.
+  const EDITED_NOISE = 1e-3;
+  function edited(moments, j, { before, after, weights, factor }, base, scale) {
+    const least = (EDITED_NOISE * moments.noise.flat().reduce((a, b) => a + b, 0)) / moments.noise.flat().length, old = moments.loadings[j];
+    const square = (row) => row.reduce((sum, x) => sum + x * x, 0), size = moments.start.length;
+    let mean = moments.means[j].map((x) => x * factor), slope = null, variance = old.map((row, c) => factor ** 2 * (square(row) + moments.noise[j][c]));
+    if (before) {
+      const total = Math.max(weights.reduce((a, b) => a + b, 0), 1e-300), then = before.map((row) => addedOf(moments, j, row)), now = after.map(contrast);
+      mean = mean.map((_, c) => now.reduce((sum, row, k) => sum + (weights[k] / total) * row[c], 0));
+      const left = now.map((row) => row.map((x, c) => x - mean[c]));
+      const product = (a, b) => mean.map((_, c) => mean.map((__, d) => a.reduce((sum, row, k) => sum + (weights[k] / total) * row[c] * b[k][d], 0)));
+      const inverse = inverseOf(product(then, then)), shared = product(then, left);
+      slope = inverse.map((row) => mean.map((_, d) => row.reduce((sum, x, c) => sum + x * shared[c][d], 0)));
+      variance = product(left, left).map((row, c) => row[c]);
+    }
+    const made = old.map((row, c) => row.map((x, a) => (slope ? old.reduce((sum, of, d) => sum + slope[d][c] * of[a], 0) : factor * x)));
+    const swapped = (rows, row) => rows.map((of, k) => (k === j ? row : of)), zero = (row) => row && row.map(() => 0);
+    const terms = moments.plain.terms.map((term) => (term.column === j ? { ...term, rows: term.rows.map(zero), missing: zero(term.missing) } : term));
+    const fresh = { ...moments, plain: { ...moments.plain, terms }, means: swapped(moments.means, mean), loadings: swapped(moments.loadings, made),
+      noise: swapped(moments.noise, made.map((row, c) => Math.max(variance[c] - square(row), least))),
+      start: moments.start.map((x, c) => x + mean[c] - moments.means[j][c] + contrast(base.after)[c] - contrast(base.before)[c]) };
+    // The answer to a row without any cell stays the base rates.
+    const open = [...moments.value_odds.map((x) => x !== null), ...moments.sides.map((pair) => pair.some((k) => moments.value_odds[k] !== null))];
+    const nothing = covariance(fresh, open).variance, root = rootOf(nothing).map((row) => row.map((x) => x * scale)), rates = contrast(moments.plain.base);
+    fresh.variance = nothing.reduce((sum, row, c) => sum + row[c], 0);
+    fresh.shift = new Array(size).fill(0);
+    for (let step = 0; step < 200; step++) {
+      const p = expected(fresh.start.map((x, c) => scale * (x + fresh.shift[c])), root, moments.points), gaps = contrast(p.map(Math.log)).map((x, c) => (rates[c] - x) / scale);
+      fresh.shift = fresh.shift.map((x, c) => x + gaps[c]);
+      if (Math.max(...gaps.map(Math.abs)) < 1e-13) break;
+    }
+    return fresh;
+  }
+
+  return { addedOf, changes, channelsOf, edited, expected, given, proba, sumOf, totalOf };
 })();
 if (typeof module !== "undefined") module.exports = marginal;
