@@ -232,6 +232,9 @@ def test_the_range_of_an_answer_is_that_of_the_middle_eight_tenths_of_rows(
     assert np.ptp(np.quantile(p, [0.1, 0.2])) > 0.05
 
 
+COLOURS = ["red", "green", "blue"]
+
+
 def partly_known(name):
     """Return a fitted classifier, and rows of which any cells may be missing."""
     random = np.random.default_rng(len(name))
@@ -239,7 +242,7 @@ def partly_known(name):
     y = random.integers(0, k, n)
     X = pd.DataFrame(
         {
-            "text": np.array(["red", "green", "blue"], dtype=object)[
+            "text": np.array(COLOURS, dtype=object)[
                 np.where(random.random(n) < 0.6, y, random.integers(0, 3, n)) % 3
             ],
             "number": y + random.normal(size=n),
@@ -350,7 +353,7 @@ def test_eight_of_ten_answers_end_in_the_band(name, node, tmp_path):
     y = random.integers(0, len(clf.classes_), 300)
     X = pd.DataFrame(
         {
-            "text": np.array(["red", "green", "blue"], dtype=object)[
+            "text": np.array(COLOURS, dtype=object)[
                 np.where(random.random(300) < 0.6, y, random.integers(0, 3, 300))
             ],
             "number": y + random.normal(size=300),
@@ -393,3 +396,21 @@ def test_a_change_is_answered_within_a_frame(node, tmp_path):
     )
     found = in_node(node, tmp_path, {"data": page_data(clf)}, code)
     assert found < 64, "milliseconds, on a machine that others use as well"
+
+
+def test_cells_that_count_though_they_are_missing_can_be_asked_for(node, tmp_path):
+    clf, rows = partly_known("values")
+    row = rows.iloc[:1].assign(number=1.0, same=0.5, whole=2.0, text=None)
+    assert not clf.model_.marginal.columns.all()
+    given = {"data": page_data(clf), "rows": page._cases(clf, row)["cells"]}
+    code = (
+        "given.rows.map((row) => { const d = spread.prepared(given.data);"
+        " return [scoring.isPartial(given.data.model, row), spread.range(d, row, 1),"
+        " spread.expected(d, row, 1)]; })"
+    )
+    ((is_partial, ends, (question,)),) = in_node(node, tmp_path, given, code)
+    assert not is_partial
+    # The three answers that remain.
+    answers = [clf.predict_proba(row.assign(text=text))[0, 1] for text in COLOURS]
+    assert question["j"] == 0 and 0.0 < question["change"] < np.ptp(answers)
+    assert min(answers) - 1e-9 <= ends[0] < ends[1] <= max(answers) + 1e-9

@@ -10,7 +10,7 @@
   // Columns that are averaged over while they are unknown: such models begin with the base rates.
   const isAveraged = (leaf, j) => Boolean(leaf.marginal) && leaf.marginal.value_odds[j] === 0;
   const ratesOf = (leaf) => scoring.baseOf(leaf.marginal.plain).map(Math.exp);
-  const rates = columns.some((j) => isAveraged(model, j)) ? ratesOf(model) : data.rates;
+  const isAveraging = columns.some((j) => isAveraged(model, j)), rates = isAveraging ? ratesOf(model) : data.rates;
   const state = { pinned: null, locked: new Set(), isAll: false, isEvery: false, shown: 0, probabilities: [], compared: null, evidence: [] };
   const set = (j, value) => { values[j] = value; update(); };
 
@@ -323,8 +323,9 @@
   // The known values by falling size; cells that count though they are empty are one line.
   function ofCase(told, amounts, isOpen) {
     const said = rows.filter((row) => Math.abs(amounts[row.j]) > 1e-12), open = said.filter((row) => isOpen(row.j));
-    const nOpen = open.filter((row) => !isInteraction(row.j)).length;
-    unknown.value.textContent = nOpen === 1 ? t("1 value not known") : t("{n} values not known", { n: nOpen });
+    const empty = open.filter((row) => !isInteraction(row.j)).map((row) => attributes[row.j].title), n = empty.length;
+    // Of a model that averages over unknown values only cells that were often missing in training count.
+    unknown.value.textContent = isAveraging ? t("missing, as in training: {names}", { names: empty.join(", ") }) : n === 1 ? t("1 value not known") : t("{n} values not known", { n });
     const sum = (c) => open.reduce((total, row) => total + told[row.j][c], 0);
     const made = said.filter((row) => !isOpen(row.j)).map((row) => {
       row.reason.value.textContent = isInteraction(row.j) ? `: ${row.text()}` : ` = ${textOf(attributes[row.j], values[row.j])}`;

@@ -50,11 +50,9 @@ const spread = (() => {
     return normals;
   }
 
-  // Ends of the middle eight tenths of the probability of a class, if scores are normal; null
-  // if nothing is averaged over. The score of the class is moved until its probability has the
+  // Ends of the middle eight tenths of the probability of a class, if scores are normal. The score of the class is moved until its probability has the
   // present answer as its mean: plain naive Bayes has a share in that.
   function rangeOfNormal(model, values, c) {
-    if (!scoring.isPartial(model, values)) return null;
     const { at, mean } = scoring.meanScores(model, values), now = scoring.posterior(model, values)[c], two = mean.length === 1;
     const { points } = model.marginal, root = at.root.map((row) => row.map((x) => x * model.scale));
     const moved = (by) => mean.map((x, k) => x * model.scale + (two ? (c === 1 ? by : -by) : k === c ? by : 0));
@@ -82,9 +80,20 @@ const spread = (() => {
 
   const workOf = (model) => scoring.leaves(model).reduce((sum, leaf) => sum + (1 + leaf.terms.length) * leaf.base.length, 0);
 
+  // What the functions below need. Of a model that averages over unknown values draws are made
+  // if they are asked for: where empty cells count as in training, and others are known.
+  function prepared(data) {
+    if (!isAveraging(data.model)) return drawn(data);
+    let made;
+    const draws = (values) => {
+      if (!data.order.some((j) => data.attributes[j].kind !== "interaction" && values[j] === null)) return null;
+      return made === undefined ? (made = drawn(data)) : made;
+    };
+    return { model: data.model, draws };
+  }
+
   // How values are drawn within each class, for all attributes; null if that takes too long.
-  function prepared({ model, attributes }) {
-    if (isAveraging(model)) return { model };
+  function drawn({ model, attributes }) {
     const work = workOf(model), n = Math.min(MOST_ROWS, Math.floor(MOST_WORK / work));
     const all = attributes.map(valuesOf), nValues = all.reduce((sum, found) => sum + (found ? found.values.length : 0), 0);
     if (n < FEWEST_ROWS || nValues * work > MOST_BEFORE) return null;
@@ -103,9 +112,10 @@ const spread = (() => {
   const openOf = (columns, values) => columns.flatMap((column, j) => (column && values[j] === null ? [j] : []));
 
   // Ends of the middle eight tenths of the probability of a class, or null.
-  function range({ model, columns, n }, values, c) {
-    if (isAveraging(model)) return rangeOfNormal(model, values, c);
-    const open = openOf(columns, values);
+  function range(drawing, values, c) {
+    const { model, draws } = drawing;
+    if (draws) return scoring.isPartial(model, values) ? rangeOfNormal(model, values, c) : draws(values) && range(draws(values), values, c);
+    const { columns, n } = drawing, open = openOf(columns, values);
     if (!open.length) return null;
     const sums = upTo(scoring.posterior(model, values));
     const found = Array.from({ length: n }, (_, row) => {
@@ -118,9 +128,10 @@ const spread = (() => {
 
   // By how much the probability of a class would change on average if one more value were
   // known, for each unknown one, the largest first.
-  function expected({ model, columns }, values, c) {
-    if (isAveraging(model)) return expectedOfNormal(model, values, c);
-    const now = scoring.posterior(model, values);
+  function expected(drawing, values, c) {
+    const { model, draws } = drawing;
+    if (draws) return scoring.isPartial(model, values) ? expectedOfNormal(model, values, c) : draws(values) ? expected(draws(values), values, c) : [];
+    const { columns } = drawing, now = scoring.posterior(model, values);
     return openOf(columns, values).map((j) => {
       const { values: all, byClass } = columns[j], along = scoring.along(model, values, j);
       const change = all.reduce((sum, value, v) => {
