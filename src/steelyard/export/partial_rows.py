@@ -178,9 +178,9 @@ def solve(matrix: Matrix, right: Matrix) -> Matrix:
     n, lower = len(matrix), [row[:] for row in matrix]
     for j in range(n):
         for k in range(j):
-            x = lower[j][k]
+            factor = lower[j][k]
             for i in range(j, n):
-                lower[i][j] -= x * lower[i][k]
+                lower[i][j] -= factor * lower[i][k]
         root = math.sqrt(lower[j][j])
         for i in range(j, n):
             lower[i][j] /= root
@@ -205,7 +205,7 @@ def root_of(matrix: Matrix) -> Matrix:
     vectors = [[float(i == j) for j in range(n)] for i in range(n)]
     for _ in range(100):
         rest = sum(a[i][j] ** 2 for i in range(n) for j in range(i))
-        if rest <= 1e-34 * sum(a[i][i] ** 2 for i in range(n)):
+        if rest <= 1e-28 * sum(a[i][i] ** 2 for i in range(n)):
             break
         for p in range(n):
             for q in range(p + 1, n):
