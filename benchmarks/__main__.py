@@ -111,8 +111,8 @@ def slower(results: list[dict[str, Any]], before: dict[str, float]) -> list[str]
 def store(results: list[dict[str, Any]], path: Path) -> None:
     """Put the ratios of a run into a file, in the place of those of the same rows."""
     before = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    found = {r["name"]: round(r["ratio"], 2) for r in results if r.get("ratio")}
-    path.write_text(json.dumps({**before, **found}, indent=1) + "\n", encoding="utf-8")
+    ratios = {r["name"]: round(r["ratio"], 2) for r in results if r.get("ratio")}
+    path.write_text(json.dumps({**before, **ratios}, indent=1) + "\n", encoding="utf-8")
 
 
 # -------------------------------------------------------------------------------- rows
@@ -122,17 +122,17 @@ def run_row(row: Row, scale: float, rounds: int | None) -> dict[str, Any]:
     """Measure a row and judge it; a row that fails says so and stops no other."""
     result: dict[str, Any] = {"name": row.name, "target": row.target.text(None)}
     try:
-        found = measure(row, scale, rounds)
+        measured = measure(row, scale, rounds)
     except Skip as reason:
         return result | {"verdict": "skipped", "skipped": str(reason)}
     except Exception as error:
         return result | {"verdict": "FAILED", "failed": str(error)}
-    seconds = {name: summary(times) for name, times in found["times"].items()}
+    seconds = {name: summary(times) for name, times in measured["times"].items()}
     medians = {name: summarised["median"] for name, summarised in seconds.items()}
     ours = medians.pop("ours")
     peer = min(medians, key=medians.__getitem__, default=None)
     ratio = row.target.ratio(ours, None if peer is None else medians[peer])
-    memory, allowed = found["memory_mb"], found["allowed_mb"]
+    memory, allowed = measured["memory_mb"], measured["allowed_mb"]
     met = row.target.met(ours, ratio, memory.get("ours"), allowed)
     verdict = {None: "-", True: "ok", False: "MISSED"}[met]
     return result | {
@@ -143,7 +143,7 @@ def run_row(row: Row, scale: float, rounds: int | None) -> dict[str, Any]:
         "seconds": seconds,
         "memory_mb": memory,
         "allowed_mb": allowed,
-        "ns_per": {unit: ours * 1e9 / n for unit, n in found["units"].items()},
+        "ns_per": {unit: ours * 1e9 / n for unit, n in measured["units"].items()},
     }
 
 

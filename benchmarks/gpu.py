@@ -129,18 +129,18 @@ def numbers(n_rows: int, bandwidth: float, n_columns: int = 10) -> None:
 
     cupy.get_default_memory_pool().free_all_blocks()
     n_rows = n_rows // 16 * 16
-    own = cupy.empty((n_columns, n_rows))
-    for column in own:
+    columns = cupy.empty((n_columns, n_rows))
+    for column in columns:
         column[:] = cupy.random.standard_normal(n_rows, dtype=cupy.float32)
     y = cupy.random.randint(0, 2, n_rows, dtype=cupy.uint8).view(cupy.uint32)
-    values, labels = cuda.as_cuda_array(own), cuda.as_cuda_array(y)
+    values, labels = cuda.as_cuda_array(columns), cuda.as_cuda_array(y)
     none = cuda.to_device(np.zeros(0))
 
     def moments() -> None:
         device_counts.moments_on_device(values, labels, none, n_rows, 2)
 
     took = kernel_of_call_ms(moments, device_counts, "moments")
-    share = own.nbytes / took / bandwidth
+    share = columns.nbytes / took / bandwidth
     print(line("moments of ten numbers", took) + f"  {share:4.0%} of a copy")
     shape = (n_columns, 2)
     table = GaussianTable(
@@ -259,12 +259,12 @@ def kernel_ms(work: Callable[[], object], rounds: int = 7) -> float:
 
 def kernel_of_call_ms(work: Callable[[], object], module: Any, name: str) -> float:
     """Median time of one kernel that a call launches from a module."""
-    found: list[float] = []
+    times: list[float] = []
     plain = module.launch
 
     def timed(kernel: Any, *given: Any, **options: Any) -> None:
         if kernel.py_func.__name__ == name:
-            found.append(kernel_ms(lambda: plain(kernel, *given, **options)))
+            times.append(kernel_ms(lambda: plain(kernel, *given, **options)))
         else:
             plain(kernel, *given, **options)
 
@@ -273,7 +273,7 @@ def kernel_of_call_ms(work: Callable[[], object], module: Any, name: str) -> flo
         work()
     finally:
         module.launch = plain
-    return found[-1]
+    return times[-1]
 
 
 def wall_ms(work: Callable[[], object], rounds: int = 5, done: bool = False) -> float:

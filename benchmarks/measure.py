@@ -168,8 +168,8 @@ def _peak_mb(run: Callable[[], Any]) -> float | None:
         del result
         return (after - before) * 1024 / MB
 
-    found = in_child(above_before)
-    return None if found is None else float(found)
+    extra = in_child(above_before)
+    return None if extra is None else float(extra)
 
 
 def _reset_peak() -> bool:

@@ -110,13 +110,13 @@ def _(scale: float) -> Case:
     from steelyard import NaiveBayes
 
     connected, n = client(), n_rows(250_000, scale)
-    found = []
+    tables = []
     for n_parts in (20, 500):
         parts = [delayed(frame_of)(n // n_parts, seed) for seed in range(n_parts)]
         made = frames.from_delayed(parts, meta=frame_of(1, 0))
-        found.append(connected.persist(made))
-    needed("distributed").wait(found)
-    few, many = found
+        tables.append(connected.persist(made))
+    needed("distributed").wait(tables)
+    few, many = tables
     alone = {"Dask: len of 500 partitions": many.map_partitions(len).compute}
     peers = {"20 partitions": lambda: NaiveBayes().fit(few, "y"), **alone}
     return Case(lambda: NaiveBayes().fit(many, "y"), peers)

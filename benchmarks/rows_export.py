@@ -40,8 +40,8 @@ def table(n: int, n_columns: int, n_classes: int) -> tuple[Any, Any]:
     y = rng.integers(0, n_classes, n)
     columns: dict[str, Any] = {}
     for j in range(n_columns):
-        told = np.where(rng.random(n) < 0.5, y, rng.integers(0, 10, n))
-        texts = np.array([f"value {v}" for v in range(10)], dtype=object)[told]
+        signal = np.where(rng.random(n) < 0.5, y, rng.integers(0, 10, n))
+        texts = np.array([f"value {v}" for v in range(10)], dtype=object)[signal]
         cells = texts if j % 2 else rng.normal(size=n) + y
         columns[f"x{j}"] = cells
     return pd.DataFrame(columns), y

@@ -131,8 +131,8 @@ def filters_beside(
     tables = [run.printed(f"exp_table{k}").values() for k in (1, 2)]
     counts = _figures_of_one_fold(zip(*tables, strict=True), list(printed), max_rows)
     of_one_fold = ", ".join(f"{column} {count}" for column, count in counts.items())
-    more = {"filters": judged, "of_one_fold": of_one_fold, "max_rows": max_rows}
-    return {**values, **more}
+    judgement = {"filters": judged, "of_one_fold": of_one_fold, "max_rows": max_rows}
+    return {**values, **judgement}
 
 
 def _figures_of_one_fold(
@@ -217,12 +217,12 @@ def _improvements(
     """Return improvements over NB by method and task, that of the best of four last."""
     columns = {pair.title: getattr(pair, side) for pair in pairs}
     plain = columns.pop("NB")
-    found = {
+    by_method = {
         name: {t: 100 * (column[t] - plain[t]) / plain[t] for t in tasks}
         for name, column in columns.items()
     }
-    four = [found[name] for name in ("ENB", "DNB", "LNB", "GDNB")]
-    return {**found, "best of four": {t: max(ri[t] for ri in four) for t in tasks}}
+    four = [by_method[name] for name in ("ENB", "DNB", "LNB", "GDNB")]
+    return {**by_method, "best of four": {t: max(ri[t] for ri in four) for t in tasks}}
 
 
 def loss_curves(run: Run, proposed: Mapping[str, str]) -> Values:

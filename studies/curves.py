@@ -71,7 +71,7 @@ def grid_of(column: Floats) -> Floats:
 
 def curves(clf: Any, X: pd.DataFrame) -> list[Floats]:
     """Read the log-odds of the second class off along each numeric column."""
-    found = []
+    log_odds = []
     for name in X.columns[[pd.api.types.is_numeric_dtype(X[c]) for c in X.columns]]:
         grid = grid_of(X[name].to_numpy(dtype=float))
         if X[name].nunique() < MIN_VALUES or len(grid) < 2:
@@ -79,15 +79,17 @@ def curves(clf: Any, X: pd.DataFrame) -> list[Floats]:
         rows = X.iloc[[0] * len(grid)].reset_index(drop=True)
         share = clf.predict_proba(rows.assign(**{name: grid}))
         logs = np.log(np.maximum(share, 1e-300))
-        found.append(logs[:, 1] - logs[:, 0])
-    return found
+        log_odds.append(logs[:, 1] - logs[:, 0])
+    return log_odds
 
 
 def shape_of(clf: Any, X: pd.DataFrame) -> Shape:
     """Measure the curves of a fitted model."""
-    found = curves(clf, X)
-    largest = max((float(np.abs(np.diff(curve)).max()) for curve in found), default=0.0)
-    return Shape(float(np.mean([turns(curve) for curve in found])), largest)
+    log_odds = curves(clf, X)
+    largest = max(
+        (float(np.abs(np.diff(curve)).max()) for curve in log_odds), default=0.0
+    )
+    return Shape(float(np.mean([turns(curve) for curve in log_odds])), largest)
 
 
 def models() -> dict[str, Any]:

@@ -62,16 +62,16 @@ def counted_alarms(n_tables: int) -> dict[str, int]:
             *rows, by=np.arange(NEW_ROWS) % 2
         ),
     }
-    found: dict[str, int] = {}
+    alarms: dict[str, int] = {}
     for table in range(n_tables):
         clf = ShrinkageNB(strength=(10.0, 40.0, 10.0), interactions=None)
         clf.fit(*made_rows(3 * table, ROWS))
         same = made_rows(3 * table + 1, NEW_ROWS)
         for name, watch in watched.items():
-            found[name] = found.get(name, 0) + watch(clf, same).is_alarm
+            alarms[name] = alarms.get(name, 0) + watch(clf, same).is_alarm
         for name, rows in _shifts(3 * table + 2).items():
-            found[name] = found.get(name, 0) + clf.drift(*rows).is_alarm
-    return found
+            alarms[name] = alarms.get(name, 0) + clf.drift(*rows).is_alarm
+    return alarms
 
 
 def main() -> None:

@@ -154,10 +154,10 @@ def measure(name: str, n_rows: int, seed: int, level: float = 0.9) -> Coverage:
         clf, start = sy.ShrinkageNB(uncertainty=uncertainty), time.process_time()
         clf.fit(X, y)
         taken.append(time.process_time() - start)
-    found = clf.predict_interval(new, level)
+    ends = clf.predict_interval(new, level)
     truth = softmax(scores, axis=1)[:, clf.classes_]
     cost = taken[1] / taken[0] - 1.0
-    return _coverage(new, found[..., 0], found[..., 1], truth, cost)
+    return _coverage(new, ends[..., 0], ends[..., 1], truth, cost)
 
 
 def _coverage(
@@ -195,8 +195,8 @@ def measure_known(
         _, scores = TABLES[name](cast(Any, Prescribed(numbers)), KNOWN_DRAWS)
         truth[row] = softmax(scores, axis=1).mean(axis=0)[clf.classes_]
         shown.iloc[row, np.setdiff1d(np.arange(new.shape[1]), known)] = np.nan
-    found = clf.predict_interval(shown, level)
-    return _coverage(new, found[..., 0], found[..., 1], truth, 0.0)
+    ends = clf.predict_interval(shown, level)
+    return _coverage(new, ends[..., 0], ends[..., 1], truth, 0.0)
 
 
 def lines_of_known(

@@ -89,18 +89,18 @@ def cost(clf: Any, X: Any, y: Any) -> tuple[float, float]:
     """
     spent = [0.0]
 
-    def timed(own: Any) -> Any:
+    def timed(function: Any) -> Any:
         def call(*given: Any) -> Any:
             start = process_time()
-            found = own(*given)
+            notices = function(*given)
             spent[0] += process_time() - start
-            return found
+            return notices
 
         return call
 
     module: Any = base
-    own = module.notices_at_fit, TrainingSet.small_copy
-    module.notices_at_fit, TrainingSet.small_copy = map(timed, own)  # type: ignore[method-assign]
+    original = module.notices_at_fit, TrainingSet.small_copy
+    module.notices_at_fit, TrainingSet.small_copy = map(timed, original)  # type: ignore[method-assign]
     try:
         shares = []
         for _ in range(_ROUNDS + 1):
@@ -113,7 +113,7 @@ def cost(clf: Any, X: Any, y: Any) -> tuple[float, float]:
         first, later = zip(*shares[1:], strict=True)
         return median(first), median(later)
     finally:
-        module.notices_at_fit, TrainingSet.small_copy = own  # type: ignore[method-assign]
+        module.notices_at_fit, TrainingSet.small_copy = original  # type: ignore[method-assign]
 
 
 def predict_cost() -> Iterator[tuple[str, float]]:
@@ -125,13 +125,13 @@ def predict_cost() -> Iterator[tuple[str, float]]:
     mixed = dict([*numbers.items()][:4] + [*texts.items()][:4])
     mixed["whole"] = rng.integers(0, 100, n)
     module: Any = check
-    own, spent = module._add_cells, [0.0]
+    original, spent = module._add_cells, [0.0]
     # To ask for the time may take longer than what is timed.
     clock = median(-thread_time() + thread_time() for _ in range(1000))
 
     def timed(*given: Any) -> None:
         start = thread_time()
-        own(*given)
+        original(*given)
         spent[0] += thread_time() - start - clock
 
     module._add_cells = timed

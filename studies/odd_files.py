@@ -67,22 +67,22 @@ class Page:
 
     def trained(self, title: str, files: dict[str, Any]) -> list[str]:
         """Return the table of files that are a changed frame."""
-        found = []
+        lines = []
         for what, entry in files.items():
             edit = entry[0] if isinstance(entry, tuple) else entry
             path = self._folder / "odd.csv"
             edit(self._odd["birds"]()).to_csv(path, index=False)
-            found.append(self._line(what, path))
-        return _table(title, found)
+            lines.append(self._line(what, path))
+        return _table(title, lines)
 
     def written(self, files: dict[str, Any]) -> list[str]:
         """Return the table of files that are written otherwise."""
-        found = []
+        lines = []
         for what, (name, make, _, _) in files.items():
             path = self._folder / name
             path.write_bytes(make(self._odd["birds"]()))
-            found.append(self._line(what, path))
-        return _table("Written otherwise", found)
+            lines.append(self._line(what, path))
+        return _table("Written otherwise", lines)
 
     def new_rows(self, files: dict[str, Any]) -> list[str]:
         """Return what is said of new rows."""
@@ -93,14 +93,14 @@ class Page:
         return lines
 
     def _line(self, what: str, path: Path) -> list[str]:
-        said, is_fitted = _printed(path)
+        printed, is_fitted = _printed(path)
         read, fixed = "-", "-"
         if is_fitted:
             data = read_dataset(path, target=TARGET)
             read = self._of(data.table, data.target)
-            is_fixed = "noticed" in said and {*self._new[TARGET]} <= {*data.target}
+            is_fixed = "noticed" in printed and {*self._new[TARGET]} <= {*data.target}
             fixed = self._fixed if is_fixed else read
-        return [what, _cell(said), self._plain(path), read, fixed]
+        return [what, _cell(printed), self._plain(path), read, fixed]
 
     def _plain(self, path: Path) -> str:
         try:
@@ -130,9 +130,9 @@ def _printed(path: Path) -> tuple[str, bool]:
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = steelyard(command)
     noticed = out.getvalue().partition("Noticed\n")[2].partition("\n\n")[0]
-    said = err.getvalue().replace(f"{path.parent}/", "").splitlines()
-    said += [f"noticed: {line[2:]}" for line in noticed.splitlines()]
-    return "<br>".join(said), status == 0
+    printed = err.getvalue().replace(f"{path.parent}/", "").splitlines()
+    printed += [f"noticed: {line[2:]}" for line in noticed.splitlines()]
+    return "<br>".join(printed), status == 0
 
 
 def _table(title: str, lines: list[list[str]]) -> list[str]:

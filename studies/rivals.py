@@ -44,7 +44,7 @@ class Beside(NamedTuple):
 
 def tables(page: str) -> dict[str, list[list[str]]]:
     """Return the tables of a page by the headings above them, without their heads."""
-    found: dict[str, list[list[str]]] = {}
+    by_heading: dict[str, list[list[str]]] = {}
     part = heading = ""
     for line in page.splitlines():
         if line.startswith("## "):
@@ -55,22 +55,22 @@ def tables(page: str) -> dict[str, list[list[str]]]:
             cells = [
                 re.sub(r"[*\\]", "", c).strip() for c in line.strip("|").split("|")
             ]
-            found.setdefault(f"{part}/{heading}", []).append(cells)
-    return {key: rows[2:] for key, rows in found.items()}
+            by_heading.setdefault(f"{part}/{heading}", []).append(cells)
+    return {key: rows[2:] for key, rows in by_heading.items()}
 
 
 def read_rivals(page: str) -> list[Beside]:
     """Return what the leader board says of other libraries, best first."""
-    found = tables(page)
+    by_heading = tables(page)
     everything = "All methods, by data set/"
     averages = {
         row[0]: float(row[5])
-        for row in found[
+        for row in by_heading[
             f"{everything}Methods of all editions, by average rank of accuracy"
         ]
     }
     (n_datasets,) = set(re.findall(r"ranks are over (\d+) data sets", page))
-    against = found[
+    against = by_heading[
         f"{everything}{CONTROL} against each method, log-loss; protocol honest"
     ]
     out: dict[str, Beside] = {}
@@ -83,7 +83,7 @@ def read_rivals(page: str) -> list[Beside]:
         "On the same folds",
         "With the data sets that nothing was chosen on",
     ):
-        for row in found.get(f"Methods that ran on some folds/{heading}", []):
+        for row in by_heading.get(f"Methods that ran on some folds/{heading}", []):
             better, _, worse = map(int, row[9].split("/"))
             figures = float(row[7]), float(row[8]), better, worse
             out[row[0]] = Beside(row[0], int(row[1]), *figures, row[10])

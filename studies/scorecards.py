@@ -126,7 +126,7 @@ def one_part(
     """Yield the figures of every card that is made on some rows, on others."""
     clf = ShrinkageNB().fit(X, y)
 
-    def own(**options: Any) -> list[float]:
+    def card_losses(**options: Any) -> list[float]:
         card = scorecard_of(clf, X, y, **options)
         row = _row(card.predict_proba(new)[:, 1], truth, card.n_cells)
         row[-1] = card.loss["points"] - card.loss["merged"]
@@ -138,8 +138,11 @@ def one_part(
             warnings.simplefilter("ignore")
             p, cells = CARDS[package](X, y, new)
         yield PACKAGES[package], _row(p, truth, cells)
-        yield f"as many as {PACKAGES[package]}", own(max_cells=cells, max_loss=0.0)
-    yield "as it is", own()
+        yield (
+            f"as many as {PACKAGES[package]}",
+            card_losses(max_cells=cells, max_loss=0.0),
+        )
+    yield "as it is", card_losses()
 
 
 def _row(p: np.ndarray, truth: np.ndarray, cells: float) -> list[float]:

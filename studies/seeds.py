@@ -113,9 +113,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     tables = (curves.drawn(name, options.rows) for name in options.sets)
     measure = delayed(luck_of)
     lucks = Parallel(options.jobs)(measure(make, *own, options.seeds) for own in tables)
-    found = dict(zip(options.sets, lucks, strict=True))
-    found["mean"] = Luck._make(np.mean(lucks, axis=0))
-    rows = [[name, *(f"{figure:.4f}" for figure in own)] for name, own in found.items()]
+    by_name = dict(zip(options.sets, lucks, strict=True))
+    by_name["mean"] = Luck._make(np.mean(lucks, axis=0))
+    rows = [
+        [name, *(f"{figure:.4f}" for figure in figures)]
+        for name, figures in by_name.items()
+    ]
     headers = ["data set", "seed: mean", "largest", "rows: mean", "largest"]
     headers += ["log-loss", "seconds"]
     print(text_table(headers, rows, [False] + [True] * (len(headers) - 1)))

@@ -65,7 +65,7 @@ def _measured(seed: int, n_rows: int, kinds: tuple[str, ...]) -> np.ndarray:
     """Return log-losses without and with shapes, the ratio of times, and coverages."""
     X, chances, y, shapes = made_table(seed, n_rows + _NEW_ROWS)
     wanted = {column: kind for column, kind in shapes.items() if kind in kinds}
-    found = []
+    results = []
     for constraints in (None, wanted):
         start = process_time()
         clf = ShrinkageNB(constraints=constraints).fit(X[:n_rows], y[:n_rows])
@@ -75,8 +75,8 @@ def _measured(seed: int, n_rows: int, kinds: tuple[str, ...]) -> np.ndarray:
         loss = -np.log(p[np.arange(len(p)), truth]).mean()
         low, high = clf.predict_interval(X[n_rows:])[:, 1].T
         covered = (low <= chances[n_rows:]) & (chances[n_rows:] <= high)
-        found.append((loss, time, covered.mean()))
-    (free, before, by_free), (shaped, after, by_shaped) = found
+        results.append((loss, time, covered.mean()))
+    (free, before, by_free), (shaped, after, by_shaped) = results
     return np.array([free, shaped, after / before, by_free, by_shaped])
 
 
@@ -95,9 +95,9 @@ def main() -> None:
     ):
         for n_rows in arguments.rows:
             tables = range(arguments.tables)
-            found = np.array([_measured(seed, n_rows, kinds) for seed in tables])
-            free, shaped, time, *covers = found.mean(axis=0)
-            better = int((found[:, 1] < found[:, 0]).sum())
+            results = np.array([_measured(seed, n_rows, kinds) for seed in tables])
+            free, shaped, time, *covers = results.mean(axis=0)
+            better = int((results[:, 1] < results[:, 0]).sum())
             print(
                 f"{name:22} {n_rows:6} {free:7.4f} {shaped:7.4f} "
                 f"{better:3}/{len(tables)} {time:5.2f} {covers[0]:.3f} {covers[1]:.3f}",

@@ -120,17 +120,17 @@ def main(arguments: list[str] | None = None) -> None:
     if find_spec("interpret") is not None:
         glassbox = import_module("interpret.glassbox")
         boosting = glassbox.ExplainableBoostingClassifier
-    found = {name: measured(name, boosting) for name in names}
+    by_name = {name: measured(name, boosting) for name in names}
     rows = [
         [name, str(m["values"]), str(m["same"]), f"{m['correlation']:.2f}"]
-        for name, m in found.items()
+        for name, m in by_name.items()
     ]
     against = "class rates" if boosting is None else "EBM"
     header = ["data set", "values", f"sign as {against}", "rank correlation"]
     print(text_table(header, rows, [False, True, True, True]))
-    total = sum(m["values"] for m in found.values())
-    same = sum(m["same"] for m in found.values())
-    mean = np.mean([m["correlation"] for m in found.values()])
+    total = sum(m["values"] for m in by_name.values())
+    same = sum(m["same"] for m in by_name.values())
+    mean = np.mean([m["correlation"] for m in by_name.values()])
     print(f"\nsame sign: {same} of {total} ({100 * same / max(total, 1):.1f} %)")
     print(f"mean rank correlation of importances: {mean:.3f}")
 

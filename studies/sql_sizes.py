@@ -70,7 +70,7 @@ def report(name: str) -> str:
     clf, X = fitted(name)
     repeats = -(-N_ROWS // len(X))
     many = pd.concat([X] * repeats, ignore_index=True)[:N_ROWS]
-    own = seconds(lambda: clf.predict_proba(many))
+    in_numpy = seconds(lambda: clf.predict_proba(many))
     with duckdb.connect(config={"threads": 1}) as base:
         base.register("given", many)
         base.execute("CREATE TABLE data AS SELECT * FROM given")
@@ -84,9 +84,9 @@ def report(name: str) -> str:
         for statement in before:
             lite.execute(statement)
         in_sqlite = seconds(lambda: lite.execute(text).fetchall()) / 20_000 * N_ROWS
-    shares = [own, in_duckdb, in_sqlite]
+    shares = [in_numpy, in_duckdb, in_sqlite]
     cells = [f"{1e6 * s / N_ROWS:.1f}" for s in shares]
-    cells += [f"{once:.2f}", f"{in_duckdb / own:.0f}", in_postgres(clf, many)]
+    cells += [f"{once:.2f}", f"{in_duckdb / in_numpy:.0f}", in_postgres(clf, many)]
     size = f"{len(query) / 1000:,.0f}"
     short = f"{len(export.to_sql(clf, decimals=6)) / 1000:,.0f}"
     return f"| {name} | {size} | {short} | {' | '.join(cells)} |"

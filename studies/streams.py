@@ -229,8 +229,8 @@ def refit() -> Iterator[list[str]]:
         whole = sy.ShrinkageNB().fit(X.iloc[order], y[order])
         taken = (middle - start) / 10, time.process_time() - middle
         both = [
-            log_loss(truth, own.predict_proba(new), labels=own.classes_)
-            for own in (clf, whole)
+            log_loss(truth, model.predict_proba(new), labels=model.classes_)
+            for model in (clf, whole)
         ]
         worst.append(abs(both[0] - both[1]))
         shown = *(f"{loss:.4f}" for loss in both), f"{both[0] - both[1]:+.4f}"
@@ -244,7 +244,7 @@ def written(name: str, table: list[str]) -> None:
     """Put a table into the page, between its marks."""
     marks = rf"(?s)(<!-- {name} -->\n\n).*?(\n\n<!-- end -->)"
     page, lines = PAGE.read_text(encoding="utf-8"), "\n".join(table)
-    page = re.sub(marks, lambda found: f"{found[1]}{lines}{found[2]}", page)
+    page = re.sub(marks, lambda match: f"{match[1]}{lines}{match[2]}", page)
     PAGE.write_text(page, encoding="utf-8")
 
 

@@ -114,15 +114,17 @@ def variants(name: str, seed: int) -> Iterator[DataSet]:
 def tables(results: Results) -> Iterator[ReportTable]:
     """Yield what each method loses on average, then one method by data set."""
     names = [name for name in results.datasets if JOINT not in name]
-    found = {measure: losses(results, names, measure) for measure in TITLES}
-    whole = np.logical_and.reduce([_whole(part) for part in found.values()])
+    by_measure = {measure: losses(results, names, measure) for measure in TITLES}
+    whole = np.logical_and.reduce([_whole(part) for part in by_measure.values()])
     if whole.any():
         yield _by_method(
-            results.methods, {m: part[:, whole] for m, part in found.items()}
+            results.methods, {m: part[:, whole] for m, part in by_measure.items()}
         )
     if SHOWN in results.methods:
         position = results.methods.index(SHOWN)
-        yield _by_dataset(names, {m: part[:, :, position] for m, part in found.items()})
+        yield _by_dataset(
+            names, {m: part[:, :, position] for m, part in by_measure.items()}
+        )
     if results.failures:
         yield failure_table(results)
 
@@ -135,8 +137,8 @@ def beside(results: Results) -> Iterator[ReportTable]:
     names = [name for name in same.datasets if JOINT not in name]
     if not names:
         return
-    found = {measure: losses(same, names, measure) for measure in TITLES}
-    table = _by_method(same.methods, found)
+    by_measure = {measure: losses(same, names, measure) for measure in TITLES}
+    table = _by_method(same.methods, by_measure)
     n_folds = sum(n == whole for n in ran.values())
     note = f"{counted(n_folds, 'fold')} of {', '.join(names)}: those that all have run."
     yield replace(table, title="On the same folds", notes=[*table.notes, note])
@@ -166,18 +168,18 @@ def losses(results: Results, names: Sequence[str], measure: str) -> Floats:
     return np.stack(parts)
 
 
-def _by_method(methods: Sequence[str], found: Mapping[str, Floats]) -> ReportTable:
+def _by_method(methods: Sequence[str], by_measure: Mapping[str, Floats]) -> ReportTable:
     """Lay out means and the worst losses, a line for each method."""
     rows = []
     for j, method in enumerate(methods):
-        parts = {measure: part[:, :, j] for measure, part in found.items()}
+        parts = {measure: part[:, :, j] for measure, part in by_measure.items()}
         cells = [Cell(_text(m, part[0].mean())) for m, part in parts.items()]
         for i in range(1, 1 + len(COLUMNS)):
             for m, part in parts.items():
                 mean, worst = part[i].mean(), part[i].max()
                 cells.append(Cell(f"{_text(m, mean, True)} / {_text(m, worst, True)}"))
         rows.append([Cell(method), *cells])
-    scope = counted(found["accuracy"].shape[1], "data set")
+    scope = counted(by_measure["accuracy"].shape[1], "data set")
     note = (
         f"Averages over {scope} with nothing added, and what is lost with each column: "
         "mean / worst, positive is worse."
@@ -186,13 +188,13 @@ def _by_method(methods: Sequence[str], found: Mapping[str, Floats]) -> ReportTab
     return ReportTable(title, ["method", *_header()], rows, notes=[note])
 
 
-def _by_dataset(names: Sequence[str], found: Mapping[str, Floats]) -> ReportTable:
+def _by_dataset(names: Sequence[str], by_measure: Mapping[str, Floats]) -> ReportTable:
     """Lay out the figures of one method, a line for each data set."""
     rows = [
         [
             Cell(_text(m, part[i, k], signed=i > 0))
             for i in range(1 + len(COLUMNS))
-            for m, part in found.items()
+            for m, part in by_measure.items()
         ]
         for k in range(len(names))
     ]

@@ -356,14 +356,17 @@ def module_page(module: str, title: str) -> str:
 
 def class_lines(thing: type, name: str) -> list[str]:
     """Return what documents a class and those of its methods that are ours."""
-    own = [
+    members = [
         key
         for key, member in inspect.getmembers(thing, callable)
         if not key.startswith("_")
         and getattr(member, "__module__", "").startswith("steelyard")
         and inspect.getdoc(member)
     ]
-    return [f".. autoclass:: {name}", *([f"   :members: {', '.join(own)}"] * bool(own))]
+    return [
+        f".. autoclass:: {name}",
+        *([f"   :members: {', '.join(members)}"] * bool(members)),
+    ]
 
 
 if __name__ == "__main__":

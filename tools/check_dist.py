@@ -138,9 +138,9 @@ def main(folder: str, *tests: str) -> int:
         names = ", ".join(path.name for path in artefacts) or "nothing"
         print(f"Expected one wheel and one sdist in {folder}, found {names}.")
         return 1
-    found = [f"{a.name} {fault}" for a in artefacts for fault in faults(a)]
-    if found:
-        print(*found, sep="\n")
+    problems = [f"{a.name} {fault}" for a in artefacts for fault in faults(a)]
+    if problems:
+        print(*problems, sep="\n")
         return 1
     for artefact in artefacts:
         try_out(artefact)

@@ -36,22 +36,22 @@ NOTES = {
 
 def facts(dialect: Dialect) -> str:
     """Say what a database is particular about."""
-    said = [NOTES[dialect.name]] if dialect.name in NOTES else []
+    notes = [NOTES[dialect.name]] if dialect.name in NOTES else []
     if dialect.banned:
-        said.append("probabilities are called `p_class`")
+        notes.append("probabilities are called `p_class`")
     if dialect.folds_case:
-        said.append("names that differ only in case are one")
+        notes.append("names that differ only in case are one")
     if dialect.max_bytes:
-        said.append(f"statements of at most {dialect.max_bytes:,} bytes")
+        notes.append(f"statements of at most {dialect.max_bytes:,} bytes")
     if dialect.basic_names:
-        said.append("names without emoji")
+        notes.append("names without emoji")
     if dialect.max_columns:
-        said.append(f"at most {dialect.max_columns - 100:,} columns")
+        notes.append(f"at most {dialect.max_columns - 100:,} columns")
     if dialect.max_name:
-        said.append(f"names of at most {dialect.max_name} bytes")
+        notes.append(f"names of at most {dialect.max_name} bytes")
     if dialect.function:
-        said.append("has `as_function`")
-    return "; ".join(said)
+        notes.append("has `as_function`")
+    return "; ".join(notes)
 
 
 def table() -> str:
@@ -66,7 +66,7 @@ def table() -> str:
 def filled(page: str) -> str:
     """Return a page with the table in it."""
     marks = r"(?s)(<!-- dialects -->\n).*?(<!-- end -->)"
-    return re.sub(marks, lambda found: f"{found[1]}{table()}{found[2]}", page)
+    return re.sub(marks, lambda match: f"{match[1]}{table()}{match[2]}", page)
 
 
 if __name__ == "__main__":

@@ -15,11 +15,11 @@ from typing import Any, Self
 
 def program(name: str) -> str:
     """Return the path of a program of PostgreSQL, of the newest release there is."""
-    found = shutil.which(name)
+    path = shutil.which(name)
     places = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
-    if found is None and not places:
+    if path is None and not places:
         raise FileNotFoundError(f"PostgreSQL is not installed: there is no {name}")
-    return found or str(places[-1])
+    return path or str(places[-1])
 
 
 class Server:

@@ -33,10 +33,10 @@ def read(name: str) -> str:
 
 def version() -> str:
     """Return the version, which is written once, in the package."""
-    (found,) = re.findall(
+    (text,) = re.findall(
         r'^__version__ = "(.*)"$', read("src/steelyard/__init__.py"), re.M
     )
-    return str(found)
+    return str(text)
 
 
 def run(*command: str) -> str:
@@ -70,9 +70,11 @@ def the_same_number() -> None:
         ("CITATION.cff", r"^version: (\S+)$"),
         ("recipe/recipe.yaml", r'^  version: "(\S+)"$'),
     ):
-        found = re.findall(form, read(name), re.M)
-        if found != [version()]:
-            raise ReleaseError(f"{name} has version {found}, the package {version()}.")
+        matches = re.findall(form, read(name), re.M)
+        if matches != [version()]:
+            raise ReleaseError(
+                f"{name} has version {matches}, the package {version()}."
+            )
 
 
 def a_changelog() -> None:

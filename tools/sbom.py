@@ -31,14 +31,14 @@ def needed(name: str) -> list[str]:
 
 def closure(root: str) -> dict[str, list[str]]:
     """Return all that `root` needs, directly or not, each with what it needs."""
-    found: dict[str, list[str]] = {}
+    needs: dict[str, list[str]] = {}
     waiting = [root]
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found[name] = needed(name)
-            waiting += found[name]
-    return found
+        if name not in needs:
+            needs[name] = needed(name)
+            waiting += needs[name]
+    return needs
 
 
 def package(of: Distribution) -> dict[str, Any]:

@@ -21,13 +21,13 @@ LIMIT = 1.0
 
 def slow_tests(paths: list[str]) -> list[str]:
     """Return the names of tests that were slow in some run, in order."""
-    found = set()
+    slow = set()
     for path in paths:
         for line in Path(path).read_text(encoding="utf-8").splitlines():
             seconds, _, name = line.partition("\t")
             if float(seconds) > LIMIT:
-                found.add(name)
-    return sorted(found)
+                slow.add(name)
+    return sorted(slow)
 
 
 if __name__ == "__main__":

@@ -50,10 +50,10 @@ def measure(
     for _ in range(rounds):
         for count in counts:
             start, used = perf_counter(), thread_time()
-            found = job(count)
+            result = job(count)
             used, took = thread_time() - used, perf_counter() - start
             wall[count], main[count] = min(wall[count], took), min(main[count], used)
-            if not np.array_equal(found, expected):
+            if not np.array_equal(result, expected):
                 raise AssertionError(f"{count} threads give other bits than one.")
     return wall, main
 
@@ -72,9 +72,9 @@ def main() -> None:
     print(f"{options.rows:,} x {options.columns}, {cores} cores")
     print(f"{'job':<16}{'threads':>8}{'ms':>10}{'gain':>8}{'serial':>9}")
     for name, job in make_jobs(options.rows, options.columns).items():
-        wall, own = measure(job, counts, options.rounds)
+        wall, of_main = measure(job, counts, options.rounds)
         for count in counts:
-            serial = f"{own[count] / own[1]:9.1%}" if count > 1 else f"{'':>9}"
+            serial = f"{of_main[count] / of_main[1]:9.1%}" if count > 1 else f"{'':>9}"
             gain = wall[1] / wall[count]
             print(f"{name:<16}{count:>8}{wall[count] * 1e3:>10.1f}{gain:>8.2f}{serial}")
 

@@ -59,7 +59,7 @@ def warn_user(message: str, category: type[Warning]) -> None:
 
 
 def check_fitted(estimator: Any) -> None:
-    """Raise scikit-learn's error where a classifier is not fitted."""
+    """Raise scikit-learn's error if a classifier is not fitted."""
     if not hasattr(estimator, "model_"):
         from sklearn.utils.validation import check_is_fitted
 

@@ -134,7 +134,7 @@ class _Rounds:
 
     @classmethod
     def of(cls, training: TrainingSet, counts: Counts) -> _Rounds | None:
-        """Join the codes of the rows; None where not all attributes have small ones."""
+        """Join the codes of the rows; None if not all attributes have small ones."""
         codes = training.codes
         small = all(block.values.dtype == np.uint8 for block in codes.blocks)
         if codes.n_numbers or not codes.blocks or not small:
@@ -202,7 +202,7 @@ def _record(number: int, log_loss: float, total_weight: float) -> dict[str, floa
 
 
 def _log_loss(posterior: Floats, weights: Floats | None) -> float:
-    """Add up negative logarithms; where it is safe, one of sixteen rows' product."""
+    """Add up negative logarithms; if it is safe, one of sixteen rows' product."""
     if weights is None and posterior.min(initial=1.0) > 1e-18:
         whole = len(posterior) - len(posterior) % 16
         products = posterior[:whole].reshape(-1, 16).prod(axis=1)
@@ -270,7 +270,7 @@ def hardest_rows(self: Any, n_rows: int = 10) -> NDArray[np.int64]:
     Parameters
     ----------
     n_rows : int, default=10
-        How many; fewer where there are no more. Rows of weight zero are left out.
+        How many; fewer if there are no more. Rows of weight zero are left out.
 
     Returns
     -------

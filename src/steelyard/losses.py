@@ -55,7 +55,7 @@ class Loss(DeclaredPart):
     """Whether no derivative exceeds the larger of ``parameter`` and 1, by size."""
 
     kernel: ClassVar[int | None] = None
-    """Its number in ``kernels.losses``, None where there is only the NumPy form."""
+    """Its number in ``kernels.losses``, None if there is only the NumPy form."""
 
     @property
     def link_scale(self) -> float:
@@ -74,7 +74,7 @@ class Loss(DeclaredPart):
 
     @property
     def compiled(self) -> int | None:
-        """Number of the compiled form, None where NumPy has to do.
+        """Number of the compiled form, None if NumPy has to do.
 
         A subclass that overrides ``value_and_gradient`` has another loss than the
         one that its base class has compiled.
@@ -130,7 +130,7 @@ class _LikelihoodLoss(Loss):
         p = softmax(z)
         p[true] = 0.0
         others = p.sum(axis=1)
-        # Where the true class has nearly everything, the rest keeps its digits.
+        # If the true class has nearly everything, the rest keeps its digits.
         values = np.where(
             others < 0.5,
             -np.log1p(-np.minimum(others, 0.5)),

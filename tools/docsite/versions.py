@@ -43,12 +43,14 @@ def build_versions(root: Path) -> int:
 
 def releases(root: Path) -> dict[str, str]:
     """Return the commit of each minor release, the newest patch of it."""
-    found: dict[str, str] = json.loads((root / "docs/versions.json").read_text("utf-8"))
+    versions: dict[str, str] = json.loads(
+        (root / "docs/versions.json").read_text("utf-8")
+    )
     git = ["git", "-C", str(root), "tag", "--list", "v*", "--sort=v:refname"]
     for tag in subprocess.run(git, capture_output=True, text=True).stdout.split():
         if match := re.fullmatch(r"v(\d+\.\d+)(?:\.\d+)?", tag):
-            found[match[1]] = tag
-    return found
+            versions[match[1]] = tag
+    return versions
 
 
 def build_release(root: Path, name: str, ref: str, target: Path) -> None:

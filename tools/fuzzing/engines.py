@@ -33,16 +33,16 @@ def check_engines(case: Case, clf: Any, queries: Any, p: Any) -> None:
             rows = queries.astype(object).where(queries.notna(), None)
             rows = rows.to_dict("records")
             classes = clf.classes_.tolist()
-            found = [[told[c] for c in classes] for told in map(score, rows)]
-            same("scorer", p, found, TOLERANCE)
+            scored = [[one[c] for c in classes] for one in map(score, rows)]
+            same("scorer", p, scored, TOLERANCE)
             _check_labels(clf, p, [score.predict(row) for row in rows])
     for name in NAMES:
         with case.check(name):
             score_all = partial(ENGINES[name][1], clf, queries, OPTIONS.get(name, {}))
             scored, error = own_error(score_all)
             if error is None:
-                labels, found = scored
-                same(name, p, np.array(found, dtype=float), TOLERANCE)
+                labels, proba = scored
+                same(name, p, np.array(proba, dtype=float), TOLERANCE)
                 _check_labels(clf, p, labels)
 
 

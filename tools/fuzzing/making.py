@@ -76,7 +76,7 @@ def _column(
     kind: str, codes: Any, noise: np.random.Generator, rng: random.Random
 ) -> Any:
     """Return the cells of a column; about half of them follow the class."""
-    n, told = len(codes), rng.choice([0.0, 0.5, 0.9])
+    n, signal = len(codes), rng.choice([0.0, 0.5, 0.9])
     shift = codes * rng.choice([0, 1, 3])
     if kind == "normal":
         scale = 10.0 ** rng.choice([0, 0, 0, 3, -3])
@@ -84,11 +84,11 @@ def _column(
     if kind == "rounded":
         return np.round(noise.normal(size=n) * 2 + shift, rng.choice([0, 1]))
     if kind == "few":
-        return noise.integers(-2, 3, n) + codes * (noise.random(n) < told)
+        return noise.integers(-2, 3, n) + codes * (noise.random(n) < signal)
     if kind in ("text", "category"):
         words = np.array(rng.sample(TEXTS, rng.choice([2, 3, 6, 10])), dtype=object)
         other = noise.integers(0, len(words), n)
-        cells = words[np.where(noise.random(n) < told, codes % len(words), other)]
+        cells = words[np.where(noise.random(n) < signal, codes % len(words), other)]
         return pd.Categorical(cells) if kind == "category" else cells
     if kind == "flag":
         return (noise.random(n) < 0.2 + 0.6 * (codes % 2)).astype(object)

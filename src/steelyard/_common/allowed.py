@@ -68,7 +68,7 @@ SHAPES = {
 Form = Sequence[Any]
 """The name of a kind of check, and what it takes: numbers, words, other forms."""
 
-# What float64 and int64 hold with room to spare.
+# Well within the range of float64 and int64.
 _LARGEST_NUMBER = 1 << 1000
 _LARGEST_WHOLE = 1 << 63
 

@@ -60,7 +60,7 @@ def replacing(path: str | PathLike[str]) -> Iterator[Path]:
     except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(partial)
-        # Where the disk is full the system names no file, or one that is gone.
+        # If the disk is full the system names no file, or one that is gone.
         if isinstance(error, OSError) and error.filename in (None, str(partial)):
             error.filename = str(path)
         raise
@@ -72,7 +72,7 @@ def replacing(path: str | PathLike[str]) -> Iterator[Path]:
 def _followed(path: str | PathLike[str]) -> Path:
     """Return where links lead, unless somebody else may have placed one as a trap.
 
-    The rule is that of Linux with ``fs.protected_symlinks``, which does not hold for
+    The rule is that of Linux with ``fs.protected_symlinks``, which does not apply to
     programs that read links themselves.
     """
     at = Path(path)
@@ -187,7 +187,7 @@ def in_bytes(count: float) -> str:
 
 
 def _create(base: Path) -> tuple[Path, int]:
-    """Make a folder and hold its lock, until no other process takes it for dead."""
+    """Make a folder and lock it, so that no other process removes it."""
     while True:
         try:
             path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))

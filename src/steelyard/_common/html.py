@@ -39,7 +39,7 @@ class Markup(str):
 def element(tag: str, content: str = "", /, **attributes: Any) -> str:
     """Write an element around content that is HTML already.
 
-    Attributes are escaped here. ``class_`` stands for ``class`` and other underscores
+    Attributes are escaped here. ``class_`` is ``class`` and other underscores
     for hyphens; True is an attribute without a value; None, False and "" leave it out.
 
     Examples
@@ -60,7 +60,7 @@ def element(tag: str, content: str = "", /, **attributes: Any) -> str:
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> str:
     """Write a table of texts: the first columns to the left, numbers to the right.
 
-    A column without a name holds bars, and is to the left as well.
+    A column without a name contains bars, and is to the left as well.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def html_bars(
 ) -> list[Markup]:
     """Draw numbers as bars on one axis: red to the left of it, green to the right.
 
-    Texts stand at the ends of the bars, for which there is room on both sides.
+    Texts are at the ends of the bars, for which there is room on both sides.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def html_bars(
 
 
 def html_list(title: str, lines: Sequence[str], **attributes: Any) -> str:
-    """Write lines of text that open under a title; nothing where there are none.
+    """Write lines of text that open under a title; nothing if there are none.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def html_list(title: str, lines: Sequence[str], **attributes: Any) -> str:
 
 
 def script_json(data: Any) -> str:
-    r"""Write JSON that cannot end the script element it stands in.
+    r"""Write JSON that cannot end the script element around it.
 
     Examples
     --------
@@ -183,6 +183,6 @@ def fill_template(template: str, parts: Mapping[str, str]) -> str:
     >>> fill_template("<p>@@TEXT@@</p>", {"TEXT": "@@TEXT@@"})
     '<p>@@TEXT@@</p>'
     """
-    # In one pass: a part may hold what looks like a place.
+    # In one pass: a part may contain what looks like a place.
     pieces = template.split("@@")
     return "".join(parts[p] if k % 2 else p for k, p in enumerate(pieces))

@@ -10,7 +10,7 @@ __all__ = ["Later", "names_of", "np"]
 
 
 class Later:
-    """Stands for a module, and loads it when something of it is asked for.
+    """A module that is loaded when one of its names is first used.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""What a single cell may be, and what it stands for: a code, or what a model adds.
+"""What a single cell may be, and what is read from it: a code, or a contribution.
 
 Numbers and the texts of numbers are one category, ``1``, ``1.0`` and ``"1"``: the same
-file holds text to one reader and numbers to another.
-With the standard library alone: exported models hold this text.
+file is text to one reader and numbers to another.
+With the standard library alone: exported models contain this text.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class CellsOf:
             cell = cell if (number := number_in(cell)) is None else number
         if self.cells == "text" and not (isinstance(cell, Real) and self.text_of):
             raise self._refused(cell, "text")
-        # Whole numbers as they are: float64 does not tell all of them apart.
+        # Whole numbers as they are: float64 cannot distinguish all of them.
         number = int(cell) if isinstance(cell, int) else self._float(cell)
         if self.cells != "text" or number is None:
             return number
@@ -117,7 +117,7 @@ class CellsOf:
 def date_parts(name: str, cell: Any) -> dict[str, Any] | None:
     """Return days since 1970-01-01 and the parts of a date, or of a text in ISO's form.
 
-    None stands for a cell that is missing, or a number. Times are those of the clock,
+    None if the cell is missing, or a number. Times are those of the clock,
     in whatever time zone.
 
     Examples
@@ -153,7 +153,7 @@ def date_parts(name: str, cell: Any) -> dict[str, Any] | None:
 
 
 Entry = Callable[[Any], Any]
-"""From a cell to what stands for it."""
+"""From a cell to its code or contribution."""
 
 
 def among_values(known: dict[Any, Any], unseen: Any, read: Entry) -> Entry:
@@ -172,7 +172,7 @@ def among_values(known: dict[Any, Any], unseen: Any, read: Entry) -> Entry:
 
 
 def by_spelling(known: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return what stands for each text, by the text without blanks at its ends."""
+    """Return the entry of each text, by the text without blanks at its ends."""
     texts = sorted((v for v in known if isinstance(v, str)), key=len, reverse=True)
     return {text.strip(): known[text] for text in texts}
 
@@ -207,7 +207,7 @@ def in_intervals(
 ) -> Entry:
     """Return the entry of a number by the interval it is in, closed on the right.
 
-    ``read`` makes a number of a cell that is not plainly one: None where it is missing.
+    ``read`` makes a number of a cell that is not plainly one: None if it is missing.
     """
 
     def entry(cell: Any) -> Any:

@@ -243,7 +243,7 @@ def safe_cells(line: Sequence[Any]) -> list[Any]:
 
 
 def as_plain(value: Any) -> Any:
-    """Turn arrays and scalars into what JSON holds; numbers that are not finite: None.
+    """Turn arrays and scalars into types of JSON; numbers that are not finite: None.
 
     What has fields, as a ``NamedTuple``, is a mapping by their names.
 

@@ -72,7 +72,7 @@ _limit: Any = None
 def row_blocks(n_rows: int, n_columns: int = 0) -> list[slice]:
     """Cut ``n_rows`` into at most 16 contiguous blocks of nearly equal size.
 
-    A block has at least 2^14 rows, or 2^19 look-ups where ``n_columns`` of each row are
+    A block has at least 2^14 rows, or 2^19 look-ups if ``n_columns`` of each row are
     looked up. Their number is even, so that two threads end together. The cuts depend
     on the table alone, never on the number of threads: sums over blocks are added up in
     block order, so results do not depend on ``n_jobs``.

@@ -219,7 +219,7 @@ class EvolvedWeightsNB(StandardNB):
     generations: int = setting(
         default=100,
         allowed=whole(1),
-        about="Generations after the first; fewer where all rows are right before.",
+        about="Generations after the first; fewer if all rows are right before.",
     )
     mutation: float = setting(
         default=0.5, allowed=number(0.0, 2.0, "[]"), about="Factor F on differences."

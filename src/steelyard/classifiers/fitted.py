@@ -96,7 +96,7 @@ class FittedNB:
         Returns
         -------
         ndarray of shape (n, K)
-            Log-probabilities, exact where probabilities would underflow.
+            Log-probabilities, exact even if probabilities would underflow.
         """
         return self._answer(X, "predict_log_proba")
 
@@ -110,7 +110,7 @@ class FittedNB:
         open (`steelyard.model.uncertainty`). An interval is of the probability, not of
         the class of one row. It knows nothing of interactions that the model does not
         have, nor of ``constraints``: the probability in it keeps a shape, its ends need
-        not, where rows are few.
+        not, if rows are few.
 
         Parameters
         ----------

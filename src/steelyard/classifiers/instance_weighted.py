@@ -123,7 +123,6 @@ class CollaborativeNB(WeightedNB):
     """
 
     _rows_needed: ClassVar[RowsNeeded] = "per-row"
-    _has_one_objective: ClassVar[bool] = False
     _models: ClassVar[tuple[str, ...]] = ("sum", "mixture")
 
     variant: str = setting(

@@ -60,7 +60,6 @@ class JointWeightedNB(WeightedNB):
     """
 
     _rows_needed: ClassVar[RowsNeeded] = "per-row"
-    _has_one_objective: ClassVar[bool] = False
     _models: ClassVar[tuple[str, ...]] = ("sum",)
 
     instance_lam: float = setting(

@@ -100,7 +100,7 @@ def merge(*models: Any) -> Any:
 
 
 def _common(values: Sequence[Any]) -> Any:
-    """Return what all models have, None where they differ."""
+    """Return what all models have, None if they differ."""
     return values[0] if all(value == values[0] for value in values) else None
 
 

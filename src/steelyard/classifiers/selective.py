@@ -227,7 +227,7 @@ class CostSensitiveNB(SelectedNB):
             "None, a finite number for each column, or a mapping from column to such "
             "a number"
         ),
-        about="Cost of each attribute: all one, by name or position (one where left "
+        about="Cost of each attribute: all one, by name or position (one if left "
         "out), or in the order of the columns.",
     )
     lam: float = setting(

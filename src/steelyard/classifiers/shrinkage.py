@@ -164,7 +164,7 @@ class ShrinkageNB(KeepsRows, SolvedNB):
             "'auto', None, a number of interactions, a list of pairs of columns, or "
             "{'exclude': columns}"
         ),
-        about="Interactions with effects of their own: those that the rows "
+        about="Interactions with effects beside those of columns: those that the rows "
         "support, none, the best n, the ones listed, or those that the rows "
         "support without some columns.",
     )
@@ -204,21 +204,21 @@ class ShrinkageNB(KeepsRows, SolvedNB):
     step_factor_: float = learned(
         "float",
         "How many times more strongly than other bins those of MDL are held, which "
-        "make steps: 1 where steps pay on held-out rows.",
+        "make steps: 1 if steps pay on held-out rows.",
     )
     scale_: float = learned(
         "float",
         "Factor on the scores before they become probabilities: what makes up for a "
         "model that is too sure, or not sure enough, of rows it has not seen. Found by "
         "the cross-validation; nearer to 1 the more rows there are beyond those; 1 "
-        "where the strengths were given.",
+        "if the strengths were given.",
     )
     strength_path_: list[dict[str, float]] = learned(
         "list of dict",
         "Strengths that were compared, with the factor of MDL bins as ``intervals`` "
         "and that of interactions, each with its ``scale``, its cross-validated "
         "``log_loss``, the standard error of that, and its ``error`` rate; of what is "
-        "surely worse by some of the folds alone. Empty where they were given.",
+        "surely worse by some of the folds alone. Empty if they were given.",
     )
     shape_losses_: tuple[float, float, float] = learned(
         "tuple of three floats",
@@ -229,7 +229,7 @@ class ShrinkageNB(KeepsRows, SolvedNB):
     interactions_: list[dict[str, Any]] = learned(
         "list of dict",
         "Interactions in the model, each with its ``columns`` (names, or positions "
-        "where there are none), its ``strength`` and its ``importance``, the mean "
+        "if there are none), its ``strength`` and its ``importance``, the mean "
         "absolute contribution over the training rows.",
     )
     attribute_weights_: Floats = learned(

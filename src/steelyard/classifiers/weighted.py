@@ -54,8 +54,6 @@ class SolvedNB(StandardNB):
     """What classifiers whose weights have an objective learn."""
 
     _rows_needed: ClassVar[RowsNeeded] = "sums"
-    _has_one_objective: ClassVar[bool] = True
-    """Whether all weights are learned from one objective."""
 
     device: str = DEVICE_SETTING
     instances: Any = setting(
@@ -112,7 +110,7 @@ class WeightedNB(SolvedNB):
               + \lambda \sum_k (w_k - 1)^2, \qquad
        z_{ic}(w) = \log \pi_c + \sum_j \omega(c, j, x_{ij}) \log \theta_{j,x_{ij}|c}
 
-    Probabilities are estimated from counts and stay as they are; weights say how much
+    Probabilities are estimated from counts and stay as they are; weights are how much
     of each to use. With all weights one the model is naive Bayes.
 
     Examples
@@ -264,7 +262,7 @@ class WeightedNB(SolvedNB):
     selected_features_: list[Any] = learned(
         "list of str or int",
         'Attributes that the filter "subset" selects, in order of choice: names, or '
-        'positions where there are none; one list per pair with "one-vs-one".',
+        'positions if there are none; one list per pair with "one-vs-one".',
         optional=True,
     )
 

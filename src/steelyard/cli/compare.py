@@ -30,7 +30,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         parser,
         "--methods",
         "acronyms, scikit-learn's SVM, LogisticRegression, RandomForest, "
-        "HistGradientBoosting; EBM, CatBoost and Khiops where installed, or all "
+        "HistGradientBoosting; EBM, CatBoost and Khiops if installed, or all "
         "(default: NB and the library's default)",
     )
     options.add_target(parser)

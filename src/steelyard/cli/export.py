@@ -44,7 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     about = "decimal places of what values add (default: all)"
     group.add_argument("--decimals", type=int, metavar="N", help=about)
     group = parser.add_argument_group("ONNX and PMML")
-    about = "text that stands for a missing cell (ONNX)"
+    about = "text that means a missing cell (ONNX)"
     group.add_argument("--missing-text", metavar="TEXT", help=about)
     about = "an input for each column, or one matrix of numbers (ONNX)"
     group.add_argument("--inputs", choices=("columns", "matrix"), help=about)

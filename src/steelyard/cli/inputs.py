@@ -260,7 +260,7 @@ def _expected(schema: Any, names: Sequence[str]) -> dict[str, str]:
     """
     cells = {feature.name: feature.cells for feature in schema.features}
     expected: dict[str, str] = {}
-    # Columns that are left out may be lacking, and hold anything.
+    # Columns that are left out may be lacking, and contain anything.
     for j, name in enumerate(schema.names):
         if j in schema.left_out:
             continue

@@ -12,7 +12,7 @@ from steelyard.cli import options, output
 if TYPE_CHECKING:
     from steelyard.classifiers.registry import Method
 
-ABOUT = "list every method, or tell all about one"
+ABOUT = "list every method, or describe one"
 EXAMPLES = """
 steelyard methods
 steelyard methods RNB

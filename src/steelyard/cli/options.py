@@ -94,7 +94,7 @@ def add_input(parser: argparse.ArgumentParser) -> None:
         about = f"{text} (default: detected)"
         group.add_argument(option, metavar=metavar, help=about)
     about = (
-        "cells of text files that stand for a missing one, besides empty ones; '' for "
+        "cells of text files that mean a missing one, besides empty ones; '' for "
         "no others; NAME=CELL for one column of any file, as in age=-999 (default: "
         f"{', '.join(MISSING_VALUES)})"
     )
@@ -134,13 +134,13 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     add_target(parser)
     about = "cut a target of numbers into N classes of about equal size"
     parser.add_argument("--bins", type=int, metavar="N", help=about)
-    about = "go on where the target has more than 200 classes"
+    about = "go on if the target has more than 200 classes"
     parser.add_argument("--yes", action="store_true", help=about)
     group = parser.add_argument_group("columns")
     for option, text in (
         ("--columns", "columns to learn from (default: all others)"),
         ("--drop", "columns to leave out"),
-        ("--categorical", "columns whose cells are names, also where they are numbers"),
+        ("--categorical", "columns whose cells are names, even if they are numbers"),
         ("--numeric", "columns whose cells are numbers; text in them is an error"),
     ):
         add_names(group, option, text)

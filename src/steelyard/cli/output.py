@@ -46,7 +46,7 @@ def screen(*, error: bool = False) -> Console:
 
 
 def say(*texts: Any, style: str = "", error: bool = False) -> None:
-    """Print lines as they are: cells of files may hold what rich takes for markup."""
+    """Print lines as they are: rich may take cells of files for markup."""
     from rich.text import Text
 
     console = screen(error=error)
@@ -65,7 +65,7 @@ def note(*texts: str) -> None:
     _notes.extend(texts)
 
 
-# A setting or a call in backquotes, and around it brackets that hold nothing else.
+# A setting or a call in backquotes, and around it brackets with nothing else.
 _CODE = re.compile(r"( \()?`(?:\w+\.)*(\w+)(=[^`]*|[(\[][^`]*)?`(\))?")
 
 

@@ -35,7 +35,7 @@ Columns = list[Any]
 _COMMAS, _TABS = (".csv", ".txt"), (".tsv", ".tab")
 _PARQUET, _JSON = (".parquet", ".pq"), (".json",)
 
-# Rows of a chunk: explanations hold a number per row, column and class, and a text
+# Rows of a chunk: explanations have a number per row, column and class, and a text
 # per cell.
 _MAX_CHUNK_ROWS = 50_000
 _MAX_EXPLAINED_ROWS = 2_000
@@ -56,7 +56,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.add_split_interactions(parser)
     about = "columns of the file to copy, such as an identifier"
     options.add_names(parser, "--keep", about)
-    about = "rows to hold in memory"
+    about = "rows to keep in memory"
     add("--chunk-rows", type=_at_least(1), metavar="N", help=about)
     about = "put an apostrophe before cells that a spreadsheet would run as a formula"
     add("--safe-csv", action="store_true", help=about)
@@ -228,7 +228,7 @@ def _write_parquet(
 
     writer: Any = None
     for columns in chunks:
-        # Lists hold text, and cells to copy that may be anything.
+        # Lists contain text, and cells to copy that may be anything.
         cells = [
             pa.array(column)
             if hasattr(column, "dtype")

@@ -59,7 +59,7 @@ def _predictions(arguments: argparse.Namespace) -> Answer:
     _need(0 < os.path.getsize(path) <= _MAX_FILE_BYTES)
     score, like, checks = _scorer(arguments.model)
     _need(not like.get("missing_by_column"))
-    # Columns that are left out may be lacking, and hold anything.
+    # Columns that are left out may be lacking, and contain anything.
     used = {check.name for check in checks}
     columns = [column for column in score.data["columns"] if column["name"] in used]
     expected = {column["name"]: column["cells"] for column in columns}

@@ -28,7 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("paper", choices=PAPERS, help="whose tables")
     add("--quick", action="store_true", help="a few small data sets")
     options.add_runs(parser)
-    about = "how often cross-validation is repeated where a paper does it 10 times"
+    about = "how often cross-validation is repeated if a paper does it 10 times"
     add("--repeats", type=int, metavar="N", help=about)
     about = "keep results, report and pictures in a folder, from which an interrupted"
     add("--out", metavar="DIR", help=f"{about} run resumes")

@@ -70,7 +70,7 @@ class CardRow:
     """Weight of the training rows."""
 
     rate: float
-    """Share of the target among them; NaN where there are none."""
+    """Share of the target among them; NaN if there are none."""
 
 
 class CardModel(FittedNB):
@@ -214,7 +214,7 @@ class Scorecard:
 
         Returns
         -------
-        ndarray of shape (n,), or (n, K) where there is a card for each class
+        ndarray of shape (n,), or (n, K) if there is a card for each class
         """
         totals = [
             np.round(card.fitted.predict_joint_log_proba(X)[:, 1]).astype(np.int64)

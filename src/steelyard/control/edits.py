@@ -84,7 +84,7 @@ def edited(
           ``"monotone": "increasing"`` or ``"decreasing"`` (the nearest such curve);
           without ``"from"`` or ``"to"`` there is no such end;
         - ``{"column": "purpose", "values": ["car", "radio"], "set": 0.0}`` or
-          ``"merge": True``; None among values stands for missing cells;
+          ``"merge": True``; None among values means missing cells;
         - ``{"column": "sex", "remove": True}``, ``{"interaction": ["a", "b"], "remove":
           True}``: it contributes nothing any more, and the mean score stays;
         - ``{"column": "age", "scale": 0.5}``: it contributes half as much.

@@ -28,9 +28,9 @@ class ReliabilityDisplay(draw.Display):
     Parameters
     ----------
     proba : ndarray of shape (n,)
-        Predicted probability that something holds.
+        Predicted probability of an event.
     happened : ndarray of shape (n,)
-        Whether it did.
+        Whether it happened.
     n_bins : int, default=10
         Number of groups of about equally many rows.
     name : str, default="the class"

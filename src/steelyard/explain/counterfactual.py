@@ -146,7 +146,7 @@ class _NumberSteps:
             now, numbers = float(np.median(where.points)), [where.low, where.high]
         texts = [f"{x:.9f}".rstrip("0") for x in numbers]
         digits = max(len(text.partition(".")[2]) for text in texts)
-        # Numbers that were computed have as many as they need to be told apart.
+        # Numbers that were computed have as many digits as they need to differ.
         return cls(where, now, digits if digits < 5 else max(cls._finest(where), 0))
 
     @staticmethod

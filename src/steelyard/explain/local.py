@@ -486,9 +486,9 @@ def _explain(
             contributions = contributions - model.centre
         if isinstance(model, NBModel) and (rows := model.partial_rows(codes)).size:
             some, conditional = codes.take(rows), model.conditional
-            added, told = conditional.contributions(some)
+            added, implied_part = conditional.contributions(some)
             implied, averaging = np.zeros(contributions.shape), np.zeros(base.shape)
-            implied[rows], contributions[rows] = told, added + told
+            implied[rows], contributions[rows] = implied_part, added + implied_part
             base[rows] = np.log(conditional.moments.base_rates) / model.link_scale
             scores[rows] = model.log_proba(some) / model.link_scale
             averaging[rows] = scores[rows] - base[rows]

@@ -103,9 +103,9 @@ def describe_cells(
 ) -> tuple[list[list[str]], NDArray[np.bool_]]:
     """Name every cell as the user gave it; return which are missing as well.
 
-    Unlike codes, the columns tell a missing cell from a value never seen, and from the
-    value that is imputed for it. A cell of fine bins is named by its number, an
-    interaction by the groups of its two cells; it is missing if one of them is.
+    Unlike codes, the columns distinguish a missing cell from a value never seen, and
+    from the value that is imputed for it. A cell of fine bins is named by its number,
+    an interaction by the groups of its two cells; it is missing if one of them is.
     """
     schema = cells.schema
     labels: list[list[str]] = [[] for _ in cells.codes]

@@ -50,7 +50,7 @@ _WHOLE = 2**53
 # None and NaN among text in Python are these to onnxruntime.
 _NO_TEXT = ("None", "nan")
 
-# A file holds at most 2 GB.
+# A file has at most 2 GB.
 _MAX_NUMBERS = 200_000_000
 
 _FORMS = ("columns", "matrix")
@@ -74,7 +74,7 @@ def to_onnx(
     clf : BaseNB
         A fitted classifier.
     missing_text : str, default=""
-        Text that stands for a missing cell: text in ONNX cannot be null. None and NaN
+        Text that means a missing cell: text in ONNX cannot be null. None and NaN
         among text, which onnxruntime takes for the texts None and nan, are missing too,
         unless these are values of the column: a cell that holds such text is missing
         in ONNX, and a value never seen to ``predict``.

@@ -66,8 +66,8 @@ class PartialRows:
         for j, weights in zip(given.observed, given.weights, strict=True):
             added = map(sub, contrast(amounts[j]), self.data["means"][j])
             columns = zip(*weights, strict=True)
-            own = [*added]
-            out[j] = [sum(map(mul, own, column)) for column in columns]
+            before = [*added]
+            out[j] = [sum(map(mul, before, column)) for column in columns]
         return out
 
     def proba(

@@ -34,7 +34,7 @@ from steelyard.export.partial_rows import Given, PartialRows
 # With more amounts, classes are added up in loops: a line takes 0.01 ms to compile.
 _MAX_NAMES = 10_000
 
-# Far beyond what log-densities tell apart; the least that Weka's intervals may be.
+# Far beyond what matters in log-densities; the least that Weka's intervals may be.
 _MAX_DISTANCE = 1e100
 _FLOOR = 1e-75
 
@@ -323,7 +323,7 @@ def _best_two(posterior: Sequence[float]) -> list[int]:
 
 
 def _log_odds(posterior: Sequence[float], first: int, second: int) -> float:
-    # A vote may be unanimous; the smallest probability stands for none.
+    # A vote may be unanimous; the smallest probability replaces 0.
     p, q = (max(posterior[c], 2.2250738585072014e-308) for c in (first, second))
     return math.log(p) - math.log(q)
 
@@ -451,7 +451,7 @@ class Lines:
         for block in self.blocks:
             fours = len(block) & -4
             for c in self.classes:
-                # Of log-odds, each block is added up on its own.
+                # Of log-odds, each block is added up separately.
                 total = "part" if self.is_odds else f"s{c}"
                 names = [f"t{k}" if self.is_odds else f"t{k}_{c}" for k in block]
                 lines += ["part = 0.0"] if self.is_odds else []

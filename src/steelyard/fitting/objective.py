@@ -231,7 +231,7 @@ class Sample:
         return np.ones(self.n_rows) if weights is None else weights
 
     def scaled_weights(self) -> Floats | None:
-        """Return the same, None where all are one."""
+        """Return the same, None if all are one."""
         if self.is_all:
             return self.rows.weights if self.rows.weights.size else None
         weights = self.rows.weights if self.rows.weights.size else 1.0

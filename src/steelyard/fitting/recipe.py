@@ -237,7 +237,7 @@ class Recipe(Preparation):
             training = _loaded("device").placed(training, self.device)
         if self.weighting is NO_WEIGHTS or not self.weighting.joined_columns:
             return training
-        # Loaded where there are interactions: it knows how problems are solved.
+        # Loaded if there are interactions: it knows how problems are solved.
         from steelyard.fitting.default.interactions import joined, listed_interactions
 
         interactions = listed_interactions(

@@ -100,7 +100,7 @@ class PackedRows:
     """Positions of classes, of any unsigned type."""
 
     weights: Floats
-    """Row weights, empty where all are one."""
+    """Row weights, empty if all are one."""
 
     packing: Packing | None
     packed: NDArray[np.uint8]
@@ -161,7 +161,7 @@ class PackedRows:
 
     @cached_property
     def _kept_densities(self) -> Floats | None:
-        """Log-densities of all rows, shape (n, g, K), None where they are too many."""
+        """Log-densities of all rows, shape (n, g, K), None if they are too many."""
         if self.n_rows * self.gaussian.mean.size > _MAX_KEPT_CELLS:
             return None
         pieces = [dens for _, dens in self._log_densities(slice(0, self.n_rows))]

@@ -28,7 +28,7 @@ _ALIGNED = 16
 class ColumnPairs:
     """Neighbouring columns that are looked up together, two by two, or alone.
 
-    The table of columns a and b has a cell for ``a * size_b + b``, by class first where
+    The table of columns a and b has a cell for ``a * size_b + b``, by class first if
     there are classes; tables come one after the other.
     """
 

@@ -59,7 +59,7 @@ def use_device(name: str) -> bool:
     if lacks:
         raise ParameterError(
             f"device={name!r} cannot be used: {lacks} Use device='cpu', or 'auto' to "
-            "take a GPU where there is one."
+            "take a GPU if there is one."
         )
     import_module("numba.cuda").select_device(number)
     return True

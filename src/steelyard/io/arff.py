@@ -46,7 +46,7 @@ _ESCAPED = dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True))
 class ArffError(TableError):
     """An ARFF file could not be read: where, and what to do about it.
 
-    Lines are counted from 1; None where the whole file is at fault.
+    Lines are counted from 1; None if the whole file is at fault.
     """
 
     def __init__(self, path: str, line: int | None, problem: str) -> None:
@@ -304,7 +304,7 @@ def _resolve(match: re.Match[str]) -> str:
 
 
 def _number(text: str) -> float | None:
-    """Return a number, None where the text is not one."""
+    """Return a number, None if the text is not one."""
     try:
         # float() would read 1_000 as a thousand.
         return None if "_" in text else float(text)

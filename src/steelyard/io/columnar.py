@@ -42,7 +42,7 @@ class Contents:
 
     @property
     def nested(self) -> list[str]:
-        """Columns that hold lists or other nested values."""
+        """Columns of lists or other nested values."""
         return [field.name for field in self.stored if pt.is_nested(field.type)]
 
     @property

@@ -142,7 +142,7 @@ def read_dataset(
 ) -> DataSet:
     r"""Read a data set from a file, as the command line does.
 
-    Columns of numbers are numbers, and all others hold text as it is written. Encoding,
+    Columns of numbers are numbers, and all others are text as it is written. Encoding,
     separator, decimal mark and marks of thousands are found out from the file. An empty
     cell is missing, and so is ``NA``, ``N/A``, ``NaN``, ``NULL`` or ``?``. A few other
     cells in a column of numbers are taken as missing, and named in ``notes``. Values
@@ -165,7 +165,7 @@ def read_dataset(
         In how many classes to cut a target of numbers, of about as many rows each.
     **reading
         ``format``, ``separator``, ``decimal``, ``thousands``, ``encoding``,
-        ``missing_values``, a list of cells that stand for a missing value in place of
+        ``missing_values``, a list of cells that mean a missing value in place of
         the usual ones (``"age=-999"`` for one column, besides them), ``skip``,
         ``comment``, ``no_header`` and ``sheet``, as in ``sy.scan``.
 

@@ -368,7 +368,7 @@ def decimal_of(
     if not votes and of_model is not None:
         return of_model
     if not votes:
-        # Where commas are for decimals, cells are between semicolons.
+        # If commas are for decimals, cells are between semicolons.
         is_maybe = any(marks.is_maybe for marks in numbers)
         return "," if is_maybe and separator == ";" else guess
     return "," if votes[","] > votes["."] else "."
@@ -469,7 +469,7 @@ def _is_title(row: Sequence[Any], width: int) -> bool:
     is_narrow = len(row) < width - 1 or (len(row) < width and n_filled == 1)
     is_narrow |= len(row) < width and not _are_names(row)
     is_narrow |= len(row) != width and str(row[0]).startswith("#")
-    # Names of groups of columns stand above some of them.
+    # Names of groups of columns are above some of them.
     is_narrow |= n_filled <= width // 2 and width > 2 and not _has_numbers(row)
     return is_narrow or (n_filled <= 1 and width > 2)
 

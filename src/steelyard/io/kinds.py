@@ -101,7 +101,7 @@ class Recast(Reader):
 
     @property
     def reading(self) -> dict[str, Any]:  # type: ignore[override]
-        """How files are read: those of text, and cells that stand for missing ones."""
+        """How files are read: those of text, and cells that mean missing ones."""
         reading, words = self._reader.reading, self._reader.missing_by_column
         if not words:
             return reading

@@ -28,7 +28,7 @@ _BLANK_WORDS = frozenset(
 _MAX_TEXT_SHARE, _MAX_TEXT_KINDS, _MAX_TINY_TEXT_SHARE = 0.1, 5, 0.01
 _MIN_MEASURED = 10
 
-# The first cells tell text from numbers in nearly all columns.
+# The first cells suffice to distinguish text from numbers in nearly all columns.
 _FIRST_CELLS = 200
 
 # Distinct texts that are no numbers, counted separately.
@@ -144,7 +144,7 @@ class ColumnTally:
     """Whether a whole number is so large that a float may not be the same."""
 
     width: int | None = None
-    """How many digits all cells have; 0 where that differs, or some are none."""
+    """How many digits all cells have; 0 if that differs, or some are none."""
 
     has_leading_zeros: bool = False
     dates: DateTally = field(default_factory=DateTally)
@@ -189,7 +189,7 @@ class ColumnTally:
         self._add_first(len(first), n_numbers)
 
     def add_width(self, width: int, is_zero_first: bool) -> None:
-        """Note how many digits cells have, 0 where they differ."""
+        """Note how many digits cells have, 0 if they differ."""
         self.width = width if self.width in (None, width) else 0
         self.has_leading_zeros |= is_zero_first
 
@@ -250,7 +250,7 @@ class ColumnTally:
         return (self.width or 0) > 1 and self.has_leading_zeros
 
     def is_numeric(self) -> bool:
-        """Whether the column holds numbers."""
+        """Whether the column is numeric."""
         if self.are_codes:
             return False
         is_text = 2 * self.first_numbers[self.mark] < self.n_first
@@ -286,7 +286,7 @@ def exceptions(name: str, wrong: Counter[str], what: str = "numbers") -> str:
 
 
 def is_blank(text: str) -> bool:
-    """Whether a text stands for a missing number in any column."""
+    """Whether a text means a missing number in any column."""
     return text.lower() in _BLANK_WORDS
 
 

@@ -53,7 +53,7 @@ class Reader(ABC):
     """What is left out, a sentence each."""
 
     missing_by_column: Mapping[str, Sequence[str]] = {}
-    """Cells of single columns that stand for a missing value."""
+    """Cells of single columns that mean a missing value."""
 
     hint: str = ""
     """What to try if a column does not exist."""

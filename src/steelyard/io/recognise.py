@@ -59,14 +59,14 @@ def scan(
     columns : list of str, optional
         Columns to learn from, by default all but target and weight.
     chunk_rows : int, optional
-        How many rows to hold at once, by default 131,072 or what fits into 32 MB.
+        How many rows to keep at once, by default 131,072 or what fits into 32 MB.
     format : str, optional
         What the files are, by default what their extensions say: one of csv, tsv, txt,
         json, jsonl, parquet, arrow, arff, xlsx, xls, ods, sav, dta.
     separator, decimal, thousands, encoding : str, optional
         How CSV files are written, by default as the files tell.
     missing_values : list of str, optional
-        Cells of CSV files that stand for a missing value, besides empty ones; by
+        Cells of CSV files that mean a missing value, besides empty ones; by
         default NA, N/A, NaN, NULL and ? among others. ``"age=-999"`` is for one column,
         of whatever kind of file, and leaves the others as they are.
     skip : int, optional

@@ -1,9 +1,9 @@
 """Text files: one set of rules, whatever their size and however many there are.
 
-A column holds numbers if its cells do, besides missing ones and a few others; otherwise
-text. That, and the decimal mark, is decided by all cells of all files: the first
-reading counts them, and if it has yielded rows that must be read otherwise, they are
-read once more.
+A column is numeric if its cells are numbers, besides missing ones and a few others;
+otherwise text. That, and the decimal mark, is decided by all cells of all files: the
+first reading counts them, and if it has yielded rows that must be read otherwise, they
+are read once more.
 """
 
 from __future__ import annotations

@@ -304,7 +304,7 @@ def join(a, b, parts_a, parts_b, out):
 def transpose(values, look_up, target, out):
     """Store row-major codes by column: values (n, b) -> rows target (b,) of out (d, n).
 
-    With a look_up (b, 256), empty without, values are bytes that stand for codes. A few
+    With a look_up (b, 256), empty without, values are bytes, each of one code. A few
     rows at a time: 61 ms became 12 ms for 100,000 x 100.
     """
     n, b = values.shape

@@ -395,7 +395,7 @@ def average_scores(codes, offsets, shares, base, plain, conditional, out):
 
     codes (n, d), offsets (d,) first table row of each attribute; by table row, shares
     (V,) of the value as a parent, base (V, K) its joint log-probability with the class,
-    conditional (V, V, K) log-probabilities of other values given it. Where no value of
+    conditional (V, V, K) log-probabilities of other values given it. If no value of
     a row is a parent, out is what it was plus its rows of plain (V, K).
     """
     n, d = codes.shape

@@ -187,7 +187,7 @@ class Results:
         Parameters
         ----------
         metric : str
-            One of ``METRICS``, or another field that holds numbers.
+            One of ``METRICS``, or another field of numbers.
         protocol : str, default=None
             Needed if the results contain several.
 

@@ -149,7 +149,7 @@ def compare(
 
 
 def _facts(data: DataSet) -> dict[str, Any]:
-    """Return what tells a data set from another one of the same name."""
+    """Return what distinguishes a data set from another of the same name."""
     return {
         "rows": len(data),
         "columns": len(data.table.columns),

@@ -110,7 +110,7 @@ class Model:
             return np.log(self.proba(codes, n_jobs))
 
     def scores(self, codes: Codes, n_jobs: int | None = None) -> Floats:
-        """Joint log-probabilities; log posteriors where a model has no joint ones."""
+        """Joint log-probabilities; log posteriors if a model has no joint ones."""
         return self.log_proba(codes, n_jobs)
 
     def true_proba(
@@ -194,7 +194,7 @@ class ScoredModel(Model):
     """A model whose joint log-probabilities are computed, and all else from these."""
 
     def log_proba(self, codes: Codes, n_jobs: int | None = None) -> Floats:
-        """Log posterior probabilities, exact where probabilities underflow."""
+        """Log posterior probabilities, exact even if probabilities underflow."""
         scores = self.scores(codes, n_jobs)
         scoring.log_softmax(scores)
         return scores

@@ -77,7 +77,7 @@ class MixtureModel(_OfSums):
         return out
 
     def log_proba(self, codes: Codes, n_jobs: int | None = None) -> Floats:
-        """Log posterior probabilities, exact where probabilities underflow."""
+        """Log posterior probabilities, exact even if probabilities underflow."""
         with np.errstate(divide="ignore"):
             shares = np.log([self.alpha, 1.0 - self.alpha])
         return np.logaddexp(
@@ -205,7 +205,7 @@ class BoostedModel(_OfSums):
         return softmax(self._summed(codes, n_jobs))
 
     def log_proba(self, codes: Codes, n_jobs: int | None = None) -> Floats:
-        """Log posterior probabilities, exact where probabilities underflow."""
+        """Log posterior probabilities, exact even if probabilities underflow."""
         if len(self.models) == 1:
             return self.models[0].log_proba(codes, n_jobs)
         if self.form == "elkan":
@@ -285,7 +285,7 @@ class OneDependenceModel(ScoredModel):
     .. math:: P(c, x) = \frac{1}{\sum_p w_{p,x_p}} \sum_p w_{p,x_p}\, \pi_c\,
         \theta_{p,x_p|c} \prod_{j \ne p} \theta_{j,x_j|x_p,c}
 
-    Where no value of a row is a parent, the model is naive Bayes.
+    If no value of a row is a parent, the model is naive Bayes.
     """
 
     kind: ClassVar[str] = "one-dependence"

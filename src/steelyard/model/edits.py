@@ -48,7 +48,7 @@ class Edit:
     """The log prior before the edit."""
 
     centre: Floats | None
-    """Means over the training rows before the edit; None where there are none."""
+    """Means over the training rows before the edit; None if there are none."""
 
     factors: Floats | None
     """Factors of densities before the edit; None if all were one."""

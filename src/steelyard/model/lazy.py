@@ -28,7 +28,7 @@ _QUERIES_PER_BLOCK = 64
 
 @dataclass(frozen=True)
 class LazyModel(ScoredModel):
-    """A model of training rows, whose codes it keeps: each query has its own fit."""
+    """A model of training rows, whose codes it keeps: each query is a separate fit."""
 
     is_lazy: ClassVar[bool] = True
     _rows: ClassVar[str]
@@ -41,10 +41,10 @@ class LazyModel(ScoredModel):
 
     y: NDArray[np.uint32]
     weights: Floats
-    """Row weights, empty where all are one."""
+    """Row weights, empty if all are one."""
 
     log_prior: Floats
-    """Priors that were given; empty where they come from the weighted rows."""
+    """Priors that were given; empty if they come from the weighted rows."""
 
     value_added: Floats
     prior_added: Floats
@@ -63,7 +63,7 @@ class LazyModel(ScoredModel):
         """Return a sentence that describes the model."""
         rows = self._rows.format(model=self, n=len(self.y))
         return (
-            f"Not one sum: each query has a model of its own, fitted to {rows}. For "
+            f"Not one sum: each query has a separate model, fitted to {rows}. For "
             "one query that model is a sum."
         )
 

@@ -269,8 +269,8 @@ class PartialRows:
             new = with_interactions(schema, after[None])[0] & ~known
             loadings = moments.loadings[new].reshape(-1, self._rank)
             noise = moments.noise[new].ravel()
-            own = np.tile(np.eye(channels), (int(new.sum()), 1)) * noise[:, None]
-            shared = loadings @ spread @ total.T + own
+            noisy = np.tile(np.eye(channels), (int(new.sum()), 1)) * noise[:, None]
+            shared = loadings @ spread @ total.T + noisy
             of_column = loadings @ spread @ loadings.T + np.diag(noise)
             explained = shared.T @ np.linalg.solve(of_column, shared)
             moved = np.einsum("kc,cd,kd->k", odds, explained, odds)

@@ -251,9 +251,9 @@ class NBModel(Model):
         by_odds: Any = None,
         out: Floats | None = None,
     ) -> list[tuple[Ints, Floats]]:
-        """Pass on the scores of pieces of rows, or their odds where there are any.
+        """Pass on the scores of pieces of rows, or their odds if there are any.
 
-        Scores are made in ``out`` (n, K), where it is given. Rows with cells that are
+        Scores are made in ``out`` (n, K), if it is given. Rows with cells that are
         averaged over are passed on as zeros; they are returned with their
         probabilities.
         """
@@ -332,9 +332,9 @@ def _mean_terms(
     model: NBModel, classes: SomeClasses, counts: Counts, training: TrainingSet | None
 ) -> Floats | None:
     """Return what each attribute of a sum adds on average, (d, K), None if unknown."""
-    own = counts if classes is None else counts.of_classes(classes)
+    chosen = counts if classes is None else counts.of_classes(classes)
     columns = None if model.marginal is None else model.marginal.columns
-    return mean_terms(model, own, training, columns, classes)
+    return mean_terms(model, chosen, training, columns, classes)
 
 
 def mean_terms(
@@ -406,7 +406,7 @@ def _number_sums(
 
 
 def numbers_by_class(counts: Counts, j: int) -> Iterator[tuple[float, Floats, Floats]]:
-    """Yield for each class its weight, and numbers that stand for it with their shares.
+    """Yield for each class its weight, and numbers that represent it with their shares.
 
     They are nodes of a normal distribution with mean and variance of the rows.
     """

@@ -29,7 +29,7 @@ from steelyard.table.schema import Side, TableSchema
 # needed, and of a longer matrix a sample with at most this many.
 _MAX_KEPT_CELLS, _MAX_SAMPLED_CELLS = 200_000, 1_000_000
 SAMPLE = 4_096
-"""Rows of a long table that stand for all of them where they are counted."""
+"""Rows of a long table that represent all of them when they are counted."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class TrainingSet:
     """Positions among the classes: uint32, or narrower in a memory map."""
 
     sample_weight: Floats | None
-    """Weights that the user gave, without those of classes; None where all are one."""
+    """Weights that the user gave, without those of classes; None if all are one."""
 
     preparation: Preparation
     class_factors: Floats | None = None
@@ -98,17 +98,17 @@ class TrainingSet:
     """Which rows of the user's table these are; None for all."""
 
     earlier: Counts | None = None
-    """Counts of rows before these, where they come in chunks."""
+    """Counts of rows before these, if they come in chunks."""
 
     cut_points_are_exact: bool | None = None
-    """Whether cut points are those of the sorted numbers, None where they always are:
+    """Whether cut points are those of the sorted numbers, None if they always are:
     of a table in memory."""
 
     place: RowPlace = HERE
     """Where the rows are."""
 
     target_name: str | None = None
-    """Name of the target, where labels were a named series or a column of a source."""
+    """Name of the target, if labels were a named series or a column of a source."""
 
     joined: str = ""
     """Which labels differed from another class in blanks only, in words."""
@@ -348,7 +348,7 @@ class TrainingSet:
         return replace(few, table=copied, codes=codes)
 
     def in_memory(self, rows: Ints, with_columns: bool) -> TrainingSet:
-        """Return some rows in memory, with the columns behind them where asked for."""
+        """Return some rows in memory, with the columns behind them if asked for."""
         if isinstance(self.table, Table) and len(rows) == self.n_rows:
             return self
         taken = self.take(rows)

@@ -54,7 +54,7 @@ _FALSE_ALARMS = 0.05
 _MAX_PERIODS = 120
 # Histograms of numbers are made of at most this many rows.
 _MAX_HISTOGRAM_ROWS = 4096.0
-# Bins that tell classes apart may be few, or one.
+# Bins that separate classes may be few, or one.
 _MIN_BINS = 8
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _ALL = "all rows"
@@ -69,7 +69,7 @@ def drift_of(
     psi: float = 0.25,
     share: float = 0.05,
 ) -> Drift:
-    """Compare new rows with what the model holds of its training rows.
+    """Compare new rows with what the model stores of its training rows.
 
     Population stability indices of scores and columns, and shares of missing,
     unseen and out-of-range cells; with labels AUC, log-loss and calibration. A

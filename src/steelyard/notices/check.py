@@ -44,7 +44,7 @@ _HALF = np.uint64(33)
 _MAX_COLUMNS = 256
 # Share of rows that may be equal to others without a notice.
 _BY_CHANCE = 0.1
-# Fewer rows tell nothing about the share that was learned from.
+# Fewer rows are no evidence about the share that was learned from.
 _MIN_ROWS = 5
 
 

@@ -197,7 +197,7 @@ def in_lines(notices: Sequence[Notice]) -> list[str]:
 
 
 def in_one_line(notices: Sequence[Notice]) -> str:
-    """Return the worst in one line; empty where there are none.
+    """Return the worst in one line; empty if there are none.
 
     Examples
     --------

@@ -43,7 +43,7 @@ _MAX_RATIO, _MIN_SHARE = 100.0, 0.01
 # each code, and no honest column beside it comes near. Petal lengths of irises are
 # right in 95 % of rows, the odour of mushrooms in 98.5 %.
 _PURE, _ROWS_OF_CODE, _ERROR_SHARE = 0.995, 10, 0.02
-# A measurement that tells classes apart, as petals tell setosa, has many values.
+# A measurement that separates classes, as petals separate setosa, has many values.
 _VALUES = 5
 _NEXT_ERRORS = 5.0
 _MAX_LEAKS = 2
@@ -88,7 +88,7 @@ class _TrainingData:
 
     @cached_property
     def table(self) -> Table | None:
-        """The columns, where they are in memory."""
+        """The columns, if they are in memory."""
         table, place = self.training.table, self.training.place
         return table if isinstance(table, Table) and place.is_here else None
 
@@ -313,7 +313,7 @@ def _areas(data: _TrainingData) -> dict[int, float]:
     """Return the area under the ROC curve of each column, NaN if unknown.
 
     Codes are ranked by their share of a class, against all others; the area is the mean
-    over classes by their weights. Codes of a few rows would tell too much.
+    over classes by their weights. Codes of a few rows would separate too well.
     """
     counts, table = data.by_encoding, data.non_missing
     by_code, offsets = table.values, counts.schema.offsets
@@ -591,7 +591,7 @@ def _of_numbers(data: _TrainingData, column: int) -> Iterator[Notice]:
 def _missing_code(
     data: _TrainingData, name: str, sample: Floats, numbers: NumberRange
 ) -> Iterator[Notice]:
-    """Report a smallest or largest number that may stand for missing cells."""
+    """Report a smallest or largest number that may mean missing cells."""
     scale = max(data.n_table / SAMPLE, 1.0)
     for code, others in (
         (numbers.low, sample[sample > numbers.low]),

@@ -66,7 +66,7 @@ class ReadRecord(SimpleNamespace):
 
 
 def built(value: Any) -> Any:
-    """Return what a value that was read stands for: arrays, objects, lists of them."""
+    """Return the meaning of a value that was read: arrays, objects, lists of them."""
     if isinstance(value, ReadRecord):
         return value.build()
     if isinstance(value, ReadNumbers):

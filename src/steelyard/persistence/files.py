@@ -65,7 +65,7 @@ def save(estimator: BaseNB, path: str | PathLike[str]) -> None:
         raise ParameterError(
             "This model cannot be saved: it holds numbers that are not finite."
         ) from None
-    # JSON joins halves of a surrogate pair that Python keeps apart.
+    # JSON joins halves of a surrogate pair that Python keeps separate.
     if "\\ud" in text and json.loads(text) != content:
         raise ParameterError(
             "This model cannot be saved: a name or value holds two surrogate code "
@@ -125,7 +125,7 @@ def load_fitted(path: str | PathLike[str]) -> Any:
     Returns
     -------
     LoadedModel
-        With the name of its classifier. That itself, where it reads cells in a way of
+        With the name of its classifier. That itself, if it reads cells in a way of
         its own.
     """
     checked = read(path)
@@ -146,7 +146,7 @@ def read(path: str | PathLike[str]) -> ReadContent:
     Raises
     ------
     ModelFileError
-        Where ``load`` raises it, and with the same message.
+        Whenever ``load`` raises it, and with the same message.
     """
     return _read(path, read_content)
 

@@ -140,7 +140,7 @@ class ObjectReader:
         return items
 
     def whole(self, key: str, *, low: int = 0) -> int:
-        """Return a whole number that float64 could hold too."""
+        """Return a whole number that float64 can represent too."""
         value = self.get(key)
         if type(value) is not int or not low <= value <= _EXACT:
             raise self.complaint(key, f"must be a whole number from {low}")
@@ -258,7 +258,7 @@ def tagged_number(value: float) -> Any:
 
 
 def read_tagged(value: Any, where: str, words: Sequence[str]) -> float:
-    """Return the number that an object of ``tagged_number`` stands for."""
+    """Return the number that an object of ``tagged_number``."""
     reader = ObjectReader(value, where)
     number = float(reader.text("number", words))
     reader.finish()

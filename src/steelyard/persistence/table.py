@@ -25,7 +25,7 @@ _NUMBERS = (bool, int, float)
 _LARGEST_FLOAT = sys.float_info.max
 
 # What the values of an array of classes may be, by the name of its type. A width of
-# text is not among the names: a file must not say how much memory to set aside.
+# text is not among the names: a file must not say how much memory to reserve.
 _CLASS_KINDS: dict[str, tuple[type, ...]] = {
     "object": (str, bool, int, float),
     "str": _TEXT,
@@ -34,7 +34,7 @@ _CLASS_KINDS: dict[str, tuple[type, ...]] = {
     **{f"float{bits}": (float,) for bits in (16, 32, 64)},
 }
 
-# How ``struct`` calls these types; the others hold whatever they may.
+# How ``struct`` calls these types; the others contain whatever they may.
 _FORMATS = {
     f"{sign}int{bits}": f"<{letter.upper() if sign else letter}"
     for sign in ("", "u")

@@ -273,7 +273,7 @@ class EffectBasis:
         return Encodings(self.schema, merged, np.array(columns, dtype=np.int64), codes)
 
     def smoothed(self, log_prob: Floats) -> Floats:
-        """Return log-probabilities of codes (V, K) where curves of bins are smooth."""
+        """Return log-probabilities of codes (V, K) if curves of bins are smooth."""
         out = log_prob.copy()
         for j, feature in enumerate(self.schema.features):
             if self._scales(feature):

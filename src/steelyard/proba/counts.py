@@ -43,7 +43,7 @@ class Moments:
     """Total weight of the observed cells, shape (g, K)."""
 
     mean: Floats
-    """Weighted mean, shape (g, K); 0 where the weight is 0."""
+    """Weighted mean, shape (g, K); 0 if the weight is 0."""
 
     squares: Floats
     """Weighted sum of squared deviations from the mean, shape (g, K)."""
@@ -181,7 +181,7 @@ def rows_in(schema: TableSchema, grown: TableSchema) -> Ints:
         old, new = schema.features[j], grown.features[place]
         if not old.is_coded:
             continue
-        # Cells counted as missing move along where missing becomes a value.
+        # Cells counted as missing move along if missing becomes a value.
         becomes = new.missing_is_value and not old.missing_is_value
         first = new.n_values if becomes else 0
         codes = [first, *(new.code_of[value] for value in old.values)]

@@ -50,7 +50,7 @@ class GaussianTable:
     """Shape (g,), 0 for densities."""
 
     weight: Floats | None = None
-    """Factors on the log-densities, shape (g, K); None where all are one."""
+    """Factors on the log-densities, shape (g, K); None if all are one."""
 
     depth: Floats | None = None
     """Shape (g,): an attribute with a depth is taken relative to the class in which its
@@ -120,7 +120,7 @@ class GaussianTable:
     def log_densities(self, numbers: Floats) -> Iterator[tuple[slice, Floats]]:
         """Yield log-densities (rows, g, K) of numbers (n, g), a few rows at a time.
 
-        Missing cells have log-density 0: they add nothing. Where all attributes are
+        Missing cells have log-density 0: they add nothing. If all attributes are
         linear, what they yield is the same for all classes, without a copy for each.
         """
         if self.limit is not None and self.mean.shape[1] > 1 and (self.limit > 0).all():

@@ -238,7 +238,7 @@ def _dirichlet_strengths(
     """Strengths under which the counts of each attribute are most likely, shape (d,).
 
     The best of a coarse grid, the largest of equals, then ever smaller steps from
-    there; all attributes at once. The largest of all where that gains too little.
+    there; all attributes at once. The largest of all if that gains too little.
     """
     row, c = np.nonzero(observed)
     of_cell, of_row = observed[row, c], observed.sum(axis=1)

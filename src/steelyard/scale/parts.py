@@ -166,7 +166,7 @@ def _types(part: Partition) -> list[Any]:
     for values in part[:3]:
         if values is not None and len(values) != len(part.cells):
             return [part.number]
-        # Types of categories are equal where their values are.
+        # Types of categories are equal if their values are.
         is_frame = hasattr(values, "columns")
         kinds += [*values.columns, *values.dtypes] if is_frame else [type(values)]
         kinds.append(getattr(values, "dtype", None))

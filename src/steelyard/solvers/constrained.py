@@ -157,7 +157,7 @@ class GradientDescent(Solver):
         default=1e-7,
         allowed=number(0.0),
         about="Stop when a step lowers the objective by no more than this share of it, "
-        "or of one where it is smaller.",
+        "or of one if it is smaller.",
     )
     max_iter: int = setting(
         default=10_000, allowed=whole(1), about="Largest number of steps."
@@ -274,7 +274,7 @@ class Cone(Box):
     """A: shape (constraints, p)."""
 
     is_equal: NDArray[np.bool_]
-    """Which rows hold with equality, shape (constraints,)."""
+    """Which rows are satisfied with equality, shape (constraints,)."""
 
 
 class ConstrainedNewton(Solver):

@@ -129,7 +129,7 @@ class Stage:
                 if moved is None and self.restarts():
                     continue
             if moved is None:
-                # Where no step goes down, that is as far as rounding lets it.
+                # If no step goes down, that is as far as rounding lets it.
                 status = "converged"
                 break
             t, value, new_gradient = moved

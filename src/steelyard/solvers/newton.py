@@ -32,7 +32,7 @@ _ARMIJO = 1e-4
 _MIN_STEP = 1e-10
 
 # A step that achieves less than this share of what the quadratic model promised shows
-# that the Hessian is out of date; where the loss is not convex it is so sooner.
+# that the Hessian is out of date; if the loss is not convex it is so sooner.
 _MIN_STEP_QUALITY = 0.1
 _MIN_STEP_QUALITY_DAMPED = 0.75
 _MIN_STEP_LENGTH = 0.2
@@ -157,7 +157,7 @@ class _State:
 
     def _refresh(self) -> None:
         """Make the Hessian at the current weights, positive definite in any case."""
-        # A sample's exact Hessian is hardly ever definite where the loss is not convex.
+        # A sample's exact Hessian is hardly ever definite if the loss is not convex.
         exact = self._objective.is_convex or self.sample.is_all
         matrix = self.sample.hessian(self.weights, exact=exact)
         # A value that no sampled row has leaves a flat direction that the full

@@ -75,7 +75,7 @@ class Workspace:
     def rows_where(
         self, n_rows: int, test: Callable[[slice], NDArray[np.bool_]]
     ) -> Ints:
-        """Return the positions of the rows for which a test holds."""
+        """Return the positions of the rows for which a test is true."""
         return np.flatnonzero(test(slice(0, n_rows)))
 
 
@@ -87,7 +87,7 @@ MEMORY = Workspace()
 class CodeBlock:
     """Columns that share a storage type.
 
-    ``values`` holds codes; with a ``look_up`` it holds raw bytes of the user's own
+    ``values`` has codes; with a ``look_up`` it has raw bytes of the user's own
     array instead, and ``look_up[column, byte]`` is the code. Tables are then spread to
     one row per byte before the rows are touched, so that such an array is never copied.
     """

@@ -1,6 +1,6 @@
 """One column of a table, whatever library its cells came from.
 
-A column answers three questions: what do its cells hold (numbers, text, booleans,
+A column answers three questions: what do its cells contain (numbers, text, booleans,
 nothing at all), what are they as float64 numbers, and which distinct values are there
 and where.
 """
@@ -53,7 +53,7 @@ class TableColumn:
     """Declared values in their order, None for types that have none."""
 
     is_integer: bool = False
-    """Whether the column holds whole numbers only, by its type."""
+    """Whether the column has whole numbers only, by its type."""
 
     source: Any = None
     """The series of a frame whose cells these are.
@@ -72,9 +72,9 @@ class TableColumn:
         self.name = name
         self._values = values
         self.storage = storage
-        """What the type of the column can hold, "nothing" if it does not say."""
+        """What cells the type of the column allows, "nothing" if it is generic."""
         self.cells = storage
-        """What the cells hold, "nothing" if all are missing, whatever the type."""
+        """What the cells contain, "nothing" if all are missing, whatever the type."""
 
     def __len__(self) -> int:
         """Count the cells."""

@@ -108,7 +108,7 @@ def _moments_of_objects(cells: NDArray[Any]) -> NDArray[Any] | None:
 
     from steelyard.table.factors import is_missing
 
-    # The first cell shows that most other columns hold no dates.
+    # The first cell shows that most other columns have no dates.
     first = next((cell for cell in cells if not is_missing(cell)), None)
     if not isinstance(first, date):
         return None

@@ -68,7 +68,7 @@ _TREATMENTS = _TREATMENT | listed(_TREATMENT, at_least=1)
 class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
     """Turn any table into codes, by a schema learned once.
 
-    Code 0 stands for a cell that is missing or holds a value never seen at fit; the
+    Code 0 is a cell that is missing or has a value never seen at fit; the
     values of a column follow from 1 on in sorted order, whatever library the table came
     from. Numeric columns are cut into bins, or kept as numbers for a density.
 
@@ -110,7 +110,7 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
         default="skip",
         allowed=word("skip", "impute", "value"),
         about="Leave missing cells out, replace them by the mean or most frequent "
-        "value, or treat them as a value of their own (Gaussian columns skip them "
+        "value, or treat them as a separate value (Gaussian columns skip them "
         "then).",
     )
     cardinality: str = setting(
@@ -141,7 +141,7 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
     )
     n_features_in_: int = learned("int", "Number of columns.")
     feature_names_in_: NDArray[Any] = learned(
-        "ndarray of str", "Names of the columns, where the table had any."
+        "ndarray of str", "Names of the columns, if the table had any."
     )
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> TableEncoder:
@@ -181,7 +181,7 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
         Returns
         -------
         ndarray of shape (n, d)
-            Unsigned codes; with Gaussian columns a float array that holds their
+            Unsigned codes; with Gaussian columns a float array with their
             numbers as they are.
         """
         check_is_fitted(self)

@@ -133,8 +133,8 @@ def observed_values(
     for j, low in enumerate(lows.tolist()):
         values = np.sort(stored[held[j]])
         spread = int(maxima[j]) - int(minima[j])
-        # If the first rows hold every value between the extremes, the others cannot
-        # hold anything else; only columns that skip values are searched in full.
+        # If the first rows have every value between the extremes, the others cannot
+        # have anything else; only columns that skip values are searched in full.
         if values.size != spread + 1:
             present = np.zeros(spread + 1, dtype=bool)
             present[matrix[:, j].astype(np.int16) - int(minima[j])] = True

@@ -37,7 +37,7 @@ _MISSING_TYPES = ("NoneType", "NAType", "NaTType")
 
 @dataclass(frozen=True)
 class Factor:
-    """Distinct values of a column and, for every row, which one it holds."""
+    """Distinct values of a column and, for every row, the position of its value."""
 
     indices: NDArray[Any]
     """Position in ``values`` of every cell, -1 if missing, shape (n,)."""
@@ -49,7 +49,7 @@ class Factor:
     """
 
     def held(self) -> tuple[list[Any], int]:
-        """Return the values that rows hold, and the number of missing cells."""
+        """Return the values that occur, and the number of missing cells."""
         counts, n_missing = self.counts()
         return [v for v, n in zip(self.values, counts, strict=True) if n], n_missing
 
@@ -116,7 +116,7 @@ def is_missing(value: Any) -> bool:
 
 
 def classify_objects(values: Any, label: str) -> CellKind:
-    """Decide from the Python types of the cells what a column holds."""
+    """Decide from the Python types of the cells what a column contains."""
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(values, np.ndarray):
         # Looks at every cell, in C: the usual column of text costs a millisecond.

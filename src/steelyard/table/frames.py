@@ -36,7 +36,7 @@ from steelyard.table.schema import TableSchema
 # Cells of a column of objects among which nested ones are looked for.
 _LOOKED_AT = 64
 
-# Types of columns that may hold dates all the same.
+# Types of columns that may contain dates all the same.
 _UNCLEAR = (nw.Object, nw.Unknown)
 
 

@@ -82,8 +82,8 @@ def learned_column(
         return LearnedColumn(_category(column, settings), where, suspect)
     feature = FeatureSchema(column.name, treatment.kind, column.cells)
     if column.cells == "nothing":
-        # It is not known yet whether it will hold numbers. A column of missing values
-        # only stays without influence.
+        # It is not known yet whether it will contain numbers. A column without observed
+        # cells has no influence.
         step = _ONLY_STEP if treatment.kind == "gaussian-weka" else 0.0
         return LearnedColumn(replace(feature, step=step), where, suspect)
     fill = column.mean() if settings.missing == "impute" else None
@@ -158,7 +158,7 @@ def grown(
         return feature
     check_cells(feature, column)
     if feature.kind != "categorical" and column.cells == "text":
-        # So far all cells were missing, and now it turns out what the column holds.
+        # So far all cells were missing, and now it turns out what the column contains.
         if feature.kind != "binned":
             raise ColumnError(
                 f"{column.label} was empty in the rows so far and was taken as "
@@ -187,7 +187,7 @@ def grown(
 def with_values(
     feature: FeatureSchema, listed: Iterable[Any], held: Callable[[], Iterable[Any]]
 ) -> FeatureSchema:
-    """Return the schema of a categorical column with the values that rows hold.
+    """Return the schema of a categorical column with the values that occur.
 
     These are asked for only if some that are listed are new.
     """
@@ -222,7 +222,7 @@ class LabelledRows:
 
     @cached_property
     def sample(self) -> Any:
-        """Rows whose quartiles stand for those of all."""
+        """Rows whose quartiles are taken for those of all."""
         return sampled(self.n_rows)
 
     def totals(self, chosen: Any = slice(None)) -> Floats:
@@ -271,7 +271,7 @@ class WholeColumn:
 
     @cached_property
     def held(self) -> Sequence[Any]:
-        """The values that rows hold, of categories."""
+        """The values of a categorical column."""
         if self._values is not None:
             return self._values
         return self.column.finite_factor.held()[0]

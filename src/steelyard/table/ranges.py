@@ -61,7 +61,7 @@ class NumberRange:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the column seems to hold whole numbers: ends and quartiles do."""
+        """Whether the column seems to have whole numbers: ends and quartiles do."""
         return bool(self.quartiles) and all(x == round(x) for x in self.points)
 
     def clipped(self, numbers: Floats) -> Floats:
@@ -79,7 +79,7 @@ class NumberRange:
         below = np.sum(both, axis=0)
         quartiles = np.interp(_QUARTERS, below, ends).tolist()
         bars = np.diff(below)
-        # Numbers that are all the same have no bar of their own.
+        # Numbers that are all the same have no separate bar.
         bars[0] += below[0]
         return NumberRange(low, high, tuple(quartiles), tuple(bars.tolist()), weight)
 
@@ -107,7 +107,7 @@ def range_of(numbers: Floats, weights: Floats | None = None) -> NumberRange | No
 
 
 def sampled(n_rows: int) -> Any:
-    """Return the rows whose quartiles and bars stand for those of all."""
+    """Return the rows whose quartiles and bars are taken for those of all."""
     return slice(None) if n_rows <= _MAX_SAMPLED else evenly(n_rows, _MAX_SAMPLED)
 
 

@@ -33,7 +33,7 @@ class DiskWorkspace(Workspace):
     """Arrays in memory maps of a work folder.
 
     The room of a file is reserved when it is made: a full disk is an error then, and
-    not a crash when a page is written. Where the system allows it a file is unlinked at
+    not a crash when a page is written. If the system allows it a file is unlinked at
     once, so that its room is free again when the last array that reads it is gone,
     whatever ends the process; elsewhere files go with the folder.
 
@@ -87,7 +87,7 @@ class DiskWorkspace(Workspace):
     def rows_where(
         self, n_rows: int, test: Callable[[slice], NDArray[np.bool_]]
     ) -> Ints:
-        """Return the positions of the rows for which a test holds."""
+        """Return the positions of the rows for which a test is true."""
         blocks = list(pieces(slice(0, n_rows)))
         ends = np.cumsum([0, *(np.count_nonzero(test(rows)) for rows in blocks)])
         out = self.zeros(int(ends[-1]), np.int64)

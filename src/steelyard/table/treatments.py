@@ -33,7 +33,7 @@ DISCRETIZERS = (
     FixedEdgesDiscretizer,
     MDLDiscretizer,
 )
-"""Every discretizer that a setting may hold."""
+"""Every discretizer that a setting may name."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def _categorical_positions(
     columns: Sequence[TableColumn] | Sequence[ChunkedColumn],
     names: list[str] | None,
 ) -> set[int]:
-    """Return the columns that hold categories."""
+    """Return the columns of categories."""
     if isinstance(setting, str) and setting == "all":
         return set(range(len(columns)))
     automatic = setting is None or (isinstance(setting, str) and setting == "auto")

@@ -190,7 +190,7 @@ class MixtureWeighting(Weighting):
     .. math:: P_c = \alpha P^D_c + (1 - \alpha) P^I_c, \qquad 0 \le \alpha \le 1
 
     with :math:`P^D` from weights per class and attribute, :math:`P^I` from weights per
-    attribute. The vector holds :math:`\alpha` first, then those of :math:`P^D`, then
+    attribute. The vector is :math:`\alpha`, then those of :math:`P^D`, then
     those of :math:`P^I` (each with a separate prior weight, if asked for).
     ``RegularizedNB`` learns these; see there for the paper.
     """

@@ -140,7 +140,7 @@ class Weighting(DeclaredPart):
     prior_weight: bool = setting(
         default=False,
         allowed=FLAG,
-        about="Whether the log prior has a weight of its own, the first of the vector.",
+        about="Whether the log prior has a weight too, the first of the vector.",
         kw_only=True,
     )
 
@@ -186,7 +186,7 @@ class Weighting(DeclaredPart):
     ) -> tuple[Floats, Floats]:
         """Spread bounds per attribute (d,) over the weights; the prior's is [0, inf).
 
-        A single pair of bounds holds for the prior weight too.
+        A single pair of bounds is that of the prior weight too.
         """
         owner = self._owner(evidence)
         lower, upper = low[owner], high[owner]

@@ -29,7 +29,7 @@ from steelyard.proba.counts import Counts
 from steelyard.table.codes import FeatureTable
 from steelyard.weighting.base import Effect, LogProbs, Weighting
 
-# Stands for an infinite strength in computations.
+# An infinite strength in computations.
 _RIGID = 1e12
 
 # Columns of more categories have strengths in proportion to their number: there are few
@@ -102,17 +102,17 @@ class HierarchicalWeighting(Weighting):
         allowed=(NONE | listed(listed(COLUMN, 2))).called(
             "None or a list of pairs of columns"
         ),
-        about="Interactions with effects of their own.",
+        about="Interactions with effects beside those of their columns.",
     )
     overall: float = setting(
         default=0.5,
         allowed=number(0.0) | INFINITY,
-        about=r"Strength :math:`\lambda_t`; infinity holds t at 1.",
+        about=r"Strength :math:`\lambda_t`; infinity keeps t at 1.",
     )
     slope: float = setting(
         default=0.1,
         allowed=number(0.0),
-        about="Share s of ``by_value`` that holds the slopes of linear attributes.",
+        about="Share s of ``by_value`` that penalizes the slopes of linear attributes.",
     )
     intervals: float = setting(
         default=1.0,

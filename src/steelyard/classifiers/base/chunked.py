@@ -98,7 +98,7 @@ class TakesChunks(StandardNB):
         forget : float or "auto", default=1.0
             Factor :math:`\gamma` on the weight of all earlier rows, above 0 and at most
             1, so that old rows fade. :math:`\gamma = 2^{-n/h}` with the n rows of this
-            chunk is a half-life of h rows. "auto" forgets where rows have changed.
+            chunk is a half-life of h rows. "auto" forgets if rows have changed.
             The log-loss of the chunk is compared with what the model expects. Where
             they differ, the second half of the chunk is predicted from the first and
             from earlier rows, with factors 1, 1/4, ..., 1/1024 while they pay.
@@ -138,7 +138,7 @@ class TakesChunks(StandardNB):
         return self
 
     def _check_going_on(self, forget: Any) -> bool:
-        """Refuse models that cannot go on; say whether there is none yet."""
+        """Refuse models that cannot go on; return whether there is none yet."""
         refuse_edited(self, "more rows", "Learn")
         is_auto = isinstance(forget, str) and forget == "auto"
         is_number = isinstance(forget, Real) and not isinstance(forget, bool)
@@ -192,7 +192,7 @@ class TakesChunks(StandardNB):
         def tried(factor: float) -> Floats:
             learner = self._twin(is_tried=True)
             with warnings.catch_warnings():
-                # What there is to say is said of the whole chunk.
+                # Warnings are of the whole chunk.
                 warnings.simplefilter("ignore")
                 learner._take_in(*given, classes, factor)
             return learner._losses(later, labels, classes)[0]
@@ -223,7 +223,7 @@ class TakesChunks(StandardNB):
 
     def _twin(self, is_tried: bool = False) -> Self:
         """Return a classifier that goes on by itself, to be tried or to be taken."""
-        # A plain copy would leave rows at hand behind, and look for notices.
+        # A plain copy would lose the rows that are kept, and look for notices.
         twin = type(self).__new__(type(self))
         twin.__dict__ = dict(vars(self))
         return twin
@@ -304,7 +304,7 @@ class KeepsRows(TakesChunks):
     """A classifier that goes on from some rows that it has kept.
 
     Those of ``partial_fit`` are ``kept_rows_``, and in files; those of a ``fit`` of few
-    rows are at hand in memory alone. ``_fit`` takes the model so far.
+    rows are kept in memory alone. ``_fit`` takes the model so far.
     """
 
     def _check_going_on(self, forget: Any) -> bool:

@@ -52,7 +52,7 @@ DEVICE_SETTING: Any = setting(
     default="cpu",
     allowed=DEVICE,
     about='Where rows are counted and weights learned: "cpu", "cuda" (a GPU), "cuda:1" '
-    '(the second one), or "auto", a GPU where there is one.',
+    '(the second one), or "auto", a GPU if there is one.',
 )
 """The setting ``device`` of classifiers that learn from counts and passes."""
 
@@ -71,10 +71,10 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
     _keyword_only: ClassVar[bool] = True
 
     _models: ClassVar[tuple[str, ...]] = ("sum",)
-    """Kinds of models that a fit may give, or a file may hold."""
+    """Kinds of models that a fit may give, or a file may contain."""
 
     _rows_needed: ClassVar[RowsNeeded] = "codes"
-    """What a fit keeps of its rows, apart from weightings."""
+    """What a fit keeps of its rows, except weightings."""
 
     categorical_features: Any = setting_of(TableEncoder, "categorical_features")
     numeric: Any = setting_of(TableEncoder, "numeric")
@@ -116,7 +116,7 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
     )
     target_name_: str = learned(
         "str",
-        "Name of the target, where labels were a named series or a column of a source.",
+        "Name of the target, if labels were a named series or a column of a source.",
         optional=True,
     )
     edits_: list[Edit] = learned(
@@ -127,7 +127,7 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
     )
     n_features_in_: int = learned("int", "Number of columns.")
     feature_names_in_: NDArray[Any] = learned(
-        "ndarray of str", "Names of the columns, where the training table had any."
+        "ndarray of str", "Names of the columns, if the training table had any."
     )
 
     # ----------------------------------------------------------------------- learning

@@ -23,7 +23,7 @@ def with_prior(self: _Clf, prior: Any) -> _Clf:
 
     .. math:: P'(c \mid x) \propto P(c \mid x)\, \frac{\pi'_c}{\pi_c}
 
-    Exact where rows of a class look as they did and only its share differs. Naive
+    Exact if rows of a class look as they did and only its share differs. Naive
     Bayes models the rows within each class, so that this is its own formula, and
     the model is that of a fit with ``prior``. Methods that learn weights or, as the
     default does, the posterior itself, assume besides that their probabilities are

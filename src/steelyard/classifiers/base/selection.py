@@ -22,7 +22,7 @@ __all__ = ["FeatureSelector", "SelectionPath", "selected"]
 class FeatureSelector(SelectorMixin):
     """Makes a transformer of a classifier that stores ``selected_features_``.
 
-    ``selected_features_`` holds names, or positions where the table had no names, in
+    ``selected_features_`` has names, or positions if the table had no names, in
     the order of choice. To be named before ``BaseNB`` among the base classes.
     """
 

@@ -6,8 +6,8 @@ the priority u over a number drawn from 0 to 1, and the rows with the largest pr
 are kept. Those represent all rows with the larger of their weight and a threshold, the
 largest priority of a row that was not kept.
 
-It holds cells as they were given, dates as dates, so that each refit learns from them
-what a fit would learn.
+It contains cells as they were given, dates as dates, so that each refit learns from
+them what a fit would learn.
 """
 
 from __future__ import annotations

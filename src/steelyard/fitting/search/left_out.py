@@ -67,7 +67,7 @@ class JudgedRows:
     """Densities of each group."""
 
     removal: _Removal | None = None
-    """How to compute terms where there are no tables."""
+    """How to compute terms if there are no tables."""
 
     left_out: _RemovedNumbers | None = None
     """Densities without each row, in place of those of groups."""
@@ -394,7 +394,7 @@ def cross_validated(
     """
     rows, fold, shares = assign_folds(training, n_folds, rng)
     shuffled = training.take(rows)
-    # Factors of classes are those of all rows, not of what a fold holds.
+    # Factors of classes are those of all rows, not of those in a fold.
     weights = shares * training.row_factors()[rows]
     parts = []
     for f in range(n_folds):

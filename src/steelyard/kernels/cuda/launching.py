@@ -265,7 +265,7 @@ def odds_loss(f, positive, kind, a):
 def _exponentials(s, at, width, m, a):
     """Return the largest of some scores, and the sum of exp(a (s - it)).
 
-    Scores begin at a position, and are m apart.
+    Scores begin at a position, with a stride of m.
     """
     top, total, k = s[at], 0.0, at
     for _ in range(1, width):

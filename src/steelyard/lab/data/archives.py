@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["content_digest", "download", "fetch_dataset", "write_arff"]
 
 Progress = Callable[[int, int | None], None]
-"""Called with the number of bytes that are there, and of all, where that is known."""
+"""Called with the number of bytes that are there, and of all, if that is known."""
 
 _BLOCK = 1 << 16
 _TRY_AGAIN = (408, 416, 429)

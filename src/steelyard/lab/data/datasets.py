@@ -158,7 +158,7 @@ def dataset_group(group: str, folder: Folder = None) -> list[str]:
     ----------
     group : str
         A word of the column ``papers`` of the folder's ``MANIFEST.csv``, or of the
-        catalogue where it has none, such as ``"rnb33"``; ``"tasks28"`` for the binary
+        catalogue if it has none, such as ``"rnb33"``; ``"tasks28"`` for the binary
         tasks of the exponential-loss paper.
     folder : str or path, default=None
         See ``load_dataset``.

@@ -71,7 +71,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, DeclaredPart):
 
     edges_: list[Array] = learned(
         "list of ndarray of shape (n_bins - 1,)",
-        "Increasing edges of every column; empty where it is one bin.",
+        "Increasing edges of every column; empty if it is one bin.",
     )
     n_bins_: Ints = learned(
         "ndarray of shape (n_features,)", "Number of bins of every column."
@@ -79,7 +79,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, DeclaredPart):
     n_features_in_: int = learned("int", "Number of columns seen in `fit`.")
     feature_names_in_: NDArray[Any] = learned(
         "ndarray of shape (n_features,)",
-        "Names of the columns, where `fit` was given names.",
+        "Names of the columns, if `fit` was given names.",
     )
 
     def column_edges(
@@ -125,7 +125,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, DeclaredPart):
         X : array-like of shape (n_samples, n_features)
             Numbers; NaN is a missing value.
         y : array-like of shape (n_samples,), default=None
-            Classes. Ignored where `supervised` is false.
+            Classes. Ignored if `supervised` is false.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights, not negative. A weight of two is the same as two equal rows, a
             weight of zero is the same as no row.
@@ -170,7 +170,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, DeclaredPart):
         Returns
         -------
         ndarray of shape (n_samples, n_features)
-            Bin numbers, in Fortran order; NaN where the cell is missing.
+            Bin numbers, in Fortran order; NaN if the cell is missing.
         """
         check_is_fitted(self)
         table = validate_data(self, X, reset=False, **_NUMBERS)

@@ -78,7 +78,7 @@ class EqualWidthDiscretizer(Discretizer):
 
     @property
     def reads(self) -> Reads:  # type: ignore[override]
-        """The ends of the range decide, and where bins are merged all numbers."""
+        """The ends of the range decide, and all numbers if bins are merged."""
         return "range" if self.empty == "keep" else "numbers"
 
     def column_edges(

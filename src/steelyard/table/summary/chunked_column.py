@@ -37,7 +37,7 @@ _LOOKED_AT = 64
 
 @dataclass(frozen=True)
 class Content:
-    """What the chunks of a column held; by default there were none."""
+    """What the chunks of a column contained; by default there were none."""
 
     storage: CellKind = "nothing"
     cells: CellKind = "nothing"
@@ -144,7 +144,7 @@ class Values:
 
 
 class ChunkedColumn:
-    """What chunks of a column hold; the summaries of two add up.
+    """The contents of chunks of a column; the summaries of two add up.
 
     Cells of numbers, the weight of each category and values that types declare are kept
     if they are asked for.
@@ -246,7 +246,7 @@ class ChunkedColumn:
         return out
 
     def _widen(self, content: Content) -> None:
-        """Take in what a chunk holds; categories may turn out to be numbers."""
+        """Take in the contents of a chunk; categories may turn out to be numbers."""
         self._hold(self.content.merged(content, self.label))
         if not self.is_category:
             values, self.values = self.values, Values(len(self.missing))
@@ -284,7 +284,7 @@ class ChunkedColumn:
 
     @property
     def held(self) -> list[Any]:
-        """The values that rows hold, of categories; if one is a float, all are."""
+        """The values of a categorical column; if one is a float, all are."""
         values = list(self.values.index)
         if self.cells != "numbers":
             return values

@@ -34,7 +34,7 @@ _Table = tuple[_Keys, Floats, int]
 # Cells of a column, with up to this many classes and with more.
 _MAX_CELLS, _MANY_CLASSES, _MAX_CELLS_OF_MANY = 1 << 16, 32, 1 << 14
 
-# Cells of a table to begin with, and by how much it grows. In the end it holds a few
+# Cells of a table to begin with, and by how much it grows. In the end it has a few
 # more than it may keep, so that prefixes are not shortened at every other number.
 _FIRST_CELLS = 1 << 8
 _GROWTH = 8
@@ -266,7 +266,7 @@ def _shortest_shift(keys: _Keys, shift: int, limit: int) -> int:
 
 
 class Numbers:
-    """The numbers of a column: range, sums by class and, where asked for, cells."""
+    """The numbers of a column: range, sums by class and, if asked for, cells."""
 
     low, high = np.inf, -np.inf
     finer: tuple[CellsByValue, Floats] | None = None
@@ -345,7 +345,7 @@ class Rereading:
 
     @property
     def columns(self) -> list[Any]:
-        """The columns that are read: names, or positions where there are none."""
+        """The columns that are read: names, or positions if there are none."""
         return [j if self._names is None else self._names[j] for j in self.spans]
 
     def take_in(self, table: Table, y: Any, weights: Any = None) -> None:

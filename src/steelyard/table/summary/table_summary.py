@@ -80,7 +80,7 @@ class TableSummary:
         Parameters
         ----------
         table : Table
-            The chunk. Columns are matched by name where there are names.
+            The chunk. Columns are matched by name if there are names.
         y : array-like of shape (n,)
             Classes of any kind, none missing.
         weights : array-like of shape (n,), default=None
@@ -196,7 +196,7 @@ class TableSummary:
     def second_reading(self, class_weight: Any = None) -> Rereading | None:
         """Return what is to be read again before ``fitted``, None for nothing.
 
-        Cells of numbers that hold much of the weight are split, and those next to where
+        Cells of numbers with much of the weight are split, and those next to where
         a first try cuts, so that cuts lie between two numbers. What is returned takes
         in the same chunks, of which it reads some columns, and is given to ``refine``.
         """

@@ -133,7 +133,7 @@ def _over_training(training: TrainingSet, measure: Measure) -> Floats:
 
 
 def _normalised(values: Floats) -> Floats:
-    """Divide by the mean; all zero where that is zero, but for rounding."""
+    """Divide by the mean; all zero if that is zero, but for rounding."""
     mean = values.mean() if values.size else 0.0
     return values / mean if mean > _NOTHING else np.zeros_like(values)
 
@@ -144,7 +144,7 @@ def _mutual(facts: Facts) -> Floats:
 
 
 def _symmetrical(facts: Facts) -> Floats:
-    """Symmetrical uncertainty; 0 where one has a single value, but for rounding."""
+    """Symmetrical uncertainty; 0 if one has a single value, but for rounding."""
     mutual, first, second = facts.T
     both, vary = first + second, np.minimum(first, second) > 0
     return np.divide(2.0 * mutual, both, out=np.zeros(len(both)), where=vary)
