@@ -149,7 +149,7 @@ class WorkFolder:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Name the disk in errors of a full one, while a ``with`` block runs."""
+        """Turn the error of a full disk in a ``with`` block into one that names it."""
         try:
             yield
         except OSError as error:

@@ -226,7 +226,7 @@ class FittedNB:
         return self._answer(X, "predict_joint_log_proba")
 
     def _answer(self, X: Any, method: str) -> Any:
-        """Predict rows where they are."""
+        """Predict rows in memory, on a GPU or in a cluster, without moving them."""
         if "model_" not in vars(self):
             check_fitted(self)
         if is_elsewhere(X):

@@ -24,7 +24,7 @@ __all__ = [
 
 
 class _KimLeeNB(WeightedNB):
-    """How Kim and Lee treat tables.
+    """Settings that the methods of Kim and Lee share.
 
     Gaussian densities with the sample variance, Laplace's rule for nominal attributes,
     priors by relative frequency, weights of at least zero.

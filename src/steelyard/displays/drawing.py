@@ -71,7 +71,7 @@ class Display:
         return self
 
     def _draw(self, ax: Any) -> None:
-        """Draw on what ``_axes`` returns for these axes, or None."""
+        """Draw on the given axes, or on new ones if None."""
         raise NotImplementedError
 
     def _axes(self, ax: Any, width: float, height: float) -> Any:

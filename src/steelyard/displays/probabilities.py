@@ -1,4 +1,4 @@
-"""Whether predicted probabilities come true and rank rows: reliability, ROC curves."""
+"""Reliability diagrams and ROC curves."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ class _Candidates:
         )
 
     def changed(self, cells: RowCells, positions: Ints) -> RowCells:
-        """Make one of some changes in each row."""
+        """Return the rows, each with the change at its position made."""
         is_changed = np.arange(len(cells.schema)) == self.column[positions][:, None]
         return RowCells(
             cells.schema,

@@ -193,13 +193,13 @@ class _Reader:
         if empty := _NO_ENTRIES.match(text):
             return [], text[empty.end() :]
         tokens: list[re.Match[str]] = []
-        position, more = int(text[0] == "{"), True
-        while more:
+        position, continues = int(text[0] == "{"), True
+        while continues:
             token = pattern.match(text, position)
             if token is None:
                 self._fail(f"{problem} near {_excerpt(text[position:])}. {remedy}")
             tokens.append(token)
-            position, more = token.end(), token["more"] is not None
+            position, continues = token.end(), token["more"] is not None
         return tokens, text[position:]
 
     def _row(self, row: str) -> list[str | None]:

@@ -252,7 +252,7 @@ class WholeFiles(Reader):
 
 
 def _without_ends(rows: list[list[Any]]) -> list[list[Any]]:
-    """Return rows; the first ones with a single cell end with it, as titles do."""
+    """Cut the first rows after their only cell, if they have one: they are titles."""
     trimmed: list[list[Any]] = []
     for n, row in enumerate(rows):
         filled = [k for k, cell in enumerate(row) if cell is not None]

@@ -34,7 +34,7 @@ _MAX_EXPANSION = 32
 
 
 class InvalidContentError(Exception):
-    """A value in the document is not what it must be; says where."""
+    """A value of a model file is invalid; the message names its place."""
 
 
 class ReadNumbers:
@@ -78,7 +78,7 @@ class ObjectReader:
         return key in self._value
 
     def complaint(self, key: str, what: str) -> InvalidContentError:
-        """Return the error that says what is wrong with a value."""
+        """Return an error that names a value and what is wrong with it."""
         return InvalidContentError(f"{self._where}.{key} {what}")
 
     def finish(self) -> None:

@@ -40,7 +40,7 @@ class DaskParts:
         self._groups: list[tuple[str, list[int]]] | None = None
 
     def then(self, function: Callable[..., Any], *arguments: Any) -> DaskParts:
-        """Apply a function to each, and keep the results on their workers."""
+        """Apply a function to each partition, and keep the results on their workers."""
         submit = partial(self.client.submit, function, pure=False)
         futures = [submit(future, *arguments) for future in self.futures]
         return DaskParts(self.client, futures)
@@ -51,7 +51,7 @@ class DaskParts:
         given: Sequence[Any] | None = None,
         together: bool = False,
     ) -> list[Any]:
-        """Apply a function to each; return results in order, or sums by worker."""
+        """Apply a function to each partition; return results, or sums by worker."""
         if self._groups is None:
             self._groups = self._by_worker()
         tasks = [

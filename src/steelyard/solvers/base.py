@@ -167,7 +167,7 @@ class AnyObjective(Protocol):
 
 @dataclass(frozen=True)
 class Solution:
-    """Where a solver ended, and how it got there."""
+    """The result of a solver: weights, their objective, and a record of iterations."""
 
     weights: Floats
     value: float
