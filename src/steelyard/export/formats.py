@@ -1,7 +1,7 @@
 """Formats of exported models, and writing a model in one of them.
 
 A new format is a module with a function that writes the plan of a classifier, a line in
-``FORMATS``, and tests.
+``FORMATS``, tests, and its name in the README and on the pages of exports.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ FORMATS = {
     "js": Format("JavaScript", "source.to_javascript"),
     "py": Format("Python", "source.to_python"),
 }
-"""All formats, by the ending of their files."""
+"""All formats, by the ending of their files in small letters."""
 
 ENDINGS = ", ".join(f".{ending}" for ending in FORMATS)
 
