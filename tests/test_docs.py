@@ -79,7 +79,7 @@ def test_every_method_has_a_row_and_a_section_of_the_methods_page():
         assert entry.acronym.removesuffix("-CLL").removesuffix("-MSE") in headings
 
 
-def test_methods_page_tells_the_bounds_and_losses_of_the_presets():
+def test_methods_page_lists_the_bounds_and_losses_of_the_presets():
     page = (ROOT / "docs/methods.md").read_text(encoding="utf-8")
     words = {"log": "log", "brier": "squared", "exponential": "exponential"}
     for entry in steelyard.methods():

@@ -27,7 +27,7 @@ def test_as_many_cells_are_hidden_as_asked_for(tool):
     pd.testing.assert_frame_equal(tool.hidden(X, 50.0, 1), tool.hidden(X, 50.0, 1))
 
 
-def test_sets_stand_side_by_side_the_worst_last(tool):
+def test_sets_are_listed_side_by_side_the_worst_last(tool):
     first = {"one": [0.5, 80.0, 1.0], "two": [0.2, 90.0, 1.0]}
     second = {"one": [0.4, 81.0, 0.5], "two": [0.3, 89.0, 0.5]}
     lines = tool.shown(first, second, ["SHNB", "NB"]).splitlines()

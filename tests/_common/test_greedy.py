@@ -79,7 +79,7 @@ def test_a_search_without_limits_finds_every_subset_once():
     assert gains == sorted(gains) and gains[-1] == max(table.values())
 
 
-def test_expansions_that_find_nothing_new_count_as_they_are_told():
+def test_expansions_without_anything_new_count_as_asked():
     worth = lambda members: -float(len(members))  # noqa: E731
     counted = []
     for blank in (0, 1):

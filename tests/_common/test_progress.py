@@ -27,7 +27,7 @@ def without_rich(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", refused)
 
 
-def test_a_long_fit_tells_its_steps_and_passes(without_rich, capsys):
+def test_a_long_fit_reports_its_steps_and_passes(without_rich, capsys):
     clf = sy.ShrinkageNB(verbose=True).fit(X, Y)
     *steps, last = capsys.readouterr().err.splitlines()
     assert len(steps) == len(clf.strength_path_)
@@ -64,7 +64,7 @@ def test_a_fit_that_fails_ends_the_watch(capsys):
 # ------------------------------------------------------------------- a function is told
 
 
-def test_a_function_is_told_of_passes_and_of_what_is_left():
+def test_a_listener_gets_passes_and_the_time_left():
     told = []
     with sy.watch(told.append):
         clf = sy.method("CAVWNB").fit(X, Y)
@@ -79,7 +79,7 @@ def test_a_function_is_told_of_passes_and_of_what_is_left():
     assert progress.current is None
 
 
-def test_a_function_is_told_of_readings_searches_and_passes(tmp_path):
+def test_a_listener_gets_readings_searches_and_passes(tmp_path):
     frame = pd.DataFrame(X, columns=list("abcd")).assign(y=Y)
     told = []
     with sy.watch(told.append):
@@ -121,7 +121,7 @@ def test_other_answers_go_on_and_several_may_listen(capsys):
         pass
 
 
-def test_bars_tell_readings_and_time_left(capsys, monkeypatch):
+def test_bars_show_readings_and_time_left(capsys, monkeypatch):
     monkeypatch.setattr(progress, "_PAUSE", 0.0)
     frame = pd.DataFrame(X, columns=list("abcd")).assign(y=Y)
     with progress.watching("Fitting", True):

@@ -84,7 +84,7 @@ def test_trees_of_any_weights_are_trees_of_many_rows(weight):
     assert clf.predict_proba(BASE).sum(axis=1) == pytest.approx(1.0)
 
 
-def test_trees_of_large_weights_do_not_tell_copies_from_weights():
+def test_trees_of_large_weights_treat_copies_as_weights():
     weights = np.where(np.arange(N) % 3, 1e9, 2e9)
     copies = np.repeat(np.arange(N), np.where(np.arange(N) % 3, 1, 2))[::-1]
     by_weight = sy.method("DTAWNB", random_state=0).fit(BASE, Y, weights)

@@ -90,7 +90,7 @@ def test_fewer_rows_of_wide_tables_are_kept():
     assert list(map(max_rows, (3, 50, 300))) == [40_000, 20_000, 10_000]
 
 
-def test_rows_that_have_faded_are_few_and_stand_for_the_weight_of_all():
+def test_rows_that_have_faded_are_few_and_represent_the_weight_of_all():
     clf, keeps = quick(), 0.5 ** (250 / 500)
     in_chunks(clf, *stream(7_500), 250, forget=keeps)
     kept = clf.kept_rows_
@@ -133,7 +133,7 @@ def test_ten_chunks_are_as_good_as_a_fit_of_all_rows():
 @pytest.mark.usefixtures("few_are_kept")
 @pytest.mark.parametrize("n_late", [10, 2_000])
 @pytest.mark.parametrize("forget", [1.0, 0.5])
-def test_kept_rows_stand_for_the_loss_of_all_rows(forget, n_late):
+def test_kept_rows_represent_the_loss_of_all_rows(forget, n_late):
     # With 10 late rows no refit is due, and kept choices are fitted to.
     X, y = stream(4 * MOST + n_late)
     ends, faded = [0, 2 * MOST, 4 * MOST, len(y)], np.ones(len(y))
@@ -393,7 +393,7 @@ def test_a_scan_is_learned_chunk_by_chunk(make, tmp_path):
 
 
 @pytest.mark.usefixtures("few_are_kept")
-def test_draws_stand_for_the_weight_of_all_rows():
+def test_draws_represent_the_weight_of_all_rows():
     X, y = stream(10_000)
     u = np.random.default_rng(0).integers(1, 4, 10_000).astype(float)
     rows = Reservoir.of(quick()._recipe().encode(X, y, u), 0)

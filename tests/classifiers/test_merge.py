@@ -114,7 +114,7 @@ def test_densities_and_class_weights_are_merged_to_rounding():
     np.testing.assert_allclose(moments.mean[1], 2 * moments.mean[0])
 
 
-def test_a_merged_model_knows_where_numbers_lie_and_what_is_predicted():
+def test_a_merged_model_has_ranges_of_numbers_and_what_is_predicted():
     north, south, _ = two_tables()
     parts = [
         sy.NaiveBayes(numeric=EDGES).fit(X, pd.Series(y, name="ill"))

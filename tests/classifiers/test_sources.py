@@ -88,7 +88,7 @@ def test_chunks_are_predicted_as_the_table_is(table, rows):
     np.testing.assert_array_equal(labels, clf.predict(X))
 
 
-def test_source_where_a_table_is_expected_is_told_what_to_call(table, rows):
+def test_a_source_in_place_of_a_table_is_refused_with_what_to_call(table, rows):
     clf = quiet_fit(sy.NaiveBayes(), rows, "y")
     with pytest.raises(TableError, match=r"predict by predict_chunks\(rows\)"):
         clf.predict(rows)

@@ -187,7 +187,7 @@ def test_a_roc_curve_is_drawn(csv, model, run, refused, tmp_path):
     assert "Pictures are written to .png" in refused("evaluate", *data, *options)
 
 
-def test_many_classes_and_rows_without_a_label_are_said(run, tmp_path):
+def test_many_classes_and_rows_without_a_label_are_reported(run, tmp_path):
     labels = [f"k{i % 22}" for i in range(220)]
     frame = pd.DataFrame({"a": [i % 22 for i in range(220)], "kind": labels})
     frame.to_csv(tmp_path / "train.csv", index=False)

@@ -199,7 +199,7 @@ def test_columns_that_cannot_change_are_fixed(model, csv, run_json, refused):
     assert "smokers" in refused("explain", *rows, "--fixed", "smokers")
 
 
-def test_intervals_of_rows_stand_beside_predictions_and_evidence(tmp_path, csv, run):
+def test_intervals_of_rows_are_beside_predictions_and_evidence(tmp_path, csv, run):
     path = tmp_path / "m.json"
     options = ["--target", "ill", "--set", "strength=[2.5, 10.0, 2.5]", "-o", path]
     assert run("fit", csv, *options).status == 0

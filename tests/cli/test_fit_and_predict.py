@@ -458,7 +458,7 @@ def test_the_report_says_what_columns_hold_and_which_are_strongest(
     assert "new rows: accuracy " in done.out and "strongest columns: age" in done.out
 
 
-def test_a_check_that_would_take_long_is_left_out_and_said(
+def test_a_check_that_would_take_long_is_left_out_with_a_note(
     csv, run_json, run, tmp_path, monkeypatch
 ):
     from steelyard.cli import fit

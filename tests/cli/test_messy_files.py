@@ -27,7 +27,7 @@ def prices(tmp_path):
     return tmp_path / "prices.csv"
 
 
-def test_what_was_found_out_about_a_file_is_said(tmp_path, frame, run):
+def test_what_was_detected_in_a_file_is_reported(tmp_path, frame, run):
     path = tmp_path / "german.csv"
     frame.to_csv(path, sep=";", decimal=",", index=False, encoding="cp1252")
     out = tmp_path / "m.json"
@@ -105,7 +105,7 @@ def test_evaluate_shows_the_majority_and_kappa_and_warns_once(tmp_path, frame, r
     assert "2 other folds" in done.err
 
 
-def test_nested_columns_of_parquet_are_left_out_and_said(tmp_path, frame, run):
+def test_nested_columns_of_parquet_are_left_out_with_a_note(tmp_path, frame, run):
     path, out = tmp_path / "a.parquet", tmp_path / "m.json"
     nested = {
         "tags": [["a"], []] * 30,
@@ -222,7 +222,7 @@ def test_columns_that_are_left_out_are_not_counted_or_spoken_of(tmp_path, frame,
     assert "day: dates" in done.err
 
 
-def test_a_column_of_periods_is_not_said_to_be_names(tmp_path, frame, run):
+def test_a_column_of_periods_is_not_reported_as_names(tmp_path, frame, run):
     path, out = tmp_path / "a.csv", tmp_path / "m.json"
     days = pd.date_range("2024-01-01", periods=len(frame), freq="D")
     table = frame.assign(day=days.strftime("%Y-%m-%dT%H:%M:%SZ"))
@@ -255,9 +255,7 @@ def test_names_of_files_that_are_not_alike_are_not_named(tmp_path, csv, run):
     assert "Close: 'lending.csv'" in done.err
 
 
-def test_what_is_wrong_with_rows_is_said_before_they_are_measured(
-    tmp_path, people, run, monkeypatch
-):
+def test_notices_of_rows_come_before_their_measures(tmp_path, people, run, monkeypatch):
     path, out = tmp_path / "a.csv", tmp_path / "m.json"
     people(400).to_csv(path, index=False)
     options = ("--target", "ill", "--method", "NB", "--no-check", "-o", out)

@@ -32,7 +32,7 @@ def test_methods_marks_the_default(run):
     assert "SHNB" in lines[0]
 
 
-def test_methods_tells_all_about_one(run, run_json, refused):
+def test_methods_describes_one(run, run_json, refused):
     out = run("methods", "rnb").out
     assert out.startswith("Method: RNB\n\nLearns: class-specific and shared")
     for part in (

@@ -365,7 +365,7 @@ def test_bash_completes_a_word(words, expected):
     assert set(done.stdout.split()) == expected
 
 
-def test_what_was_perhaps_meant_is_said(csv, refused):
+def test_what_was_perhaps_meant_is_suggested(csv, refused):
     error = refused("fit", csv, "--taget", "ill", "-o", "m.json")
     assert "Did you mean '--target'?" in error and "'steelyard fit --help'" in error
     error = refused("fti", csv)
@@ -383,7 +383,7 @@ def test_what_was_perhaps_meant_is_said(csv, refused):
         (ModuleNotFoundError("`polars` is not installed."), "polars is not installed"),
     ],
 )
-def test_what_a_machine_lacks_is_said_in_one_line(error, words, monkeypatch, refused):
+def test_an_error_of_the_machine_is_one_line(error, words, monkeypatch, refused):
     def fail(*_):
         raise error
 

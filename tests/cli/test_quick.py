@@ -129,7 +129,7 @@ def small():
         "",
     ],
 )
-def test_whatever_is_unusual_is_said_as_before(content, small, run):
+def test_messages_of_unusual_files_are_those_of_the_ordinary_path(content, small, run):
     run(small, content)
 
 

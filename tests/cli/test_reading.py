@@ -62,7 +62,7 @@ def test_a_model_knows_how_its_file_was_read(model):
 
 
 @pytest.mark.parametrize("more", [[], ["--reasons", "1"]], ids=["quick", "ordinary"])
-def test_a_row_that_does_not_tell_is_read_as_the_model_was(model, tmp_path, run, more):
+def test_an_ambiguous_row_is_read_as_the_training_file_was(model, tmp_path, run, more):
     path, whole = model("--drop", "day"), tmp_path / "whole.csv"
     whole.write_text("mass;bill;depth\n5250;45,0;7\n")
     (expected,) = rows_of(run("predict", path, whole, "--json"))
@@ -74,7 +74,7 @@ def test_a_row_that_does_not_tell_is_read_as_the_model_was(model, tmp_path, run,
 
 
 @pytest.mark.parametrize("more", [[], ["--reasons", "1"]], ids=["quick", "ordinary"])
-def test_a_file_that_contradicts_the_model_is_said(model, tmp_path, run, more):
+def test_a_file_that_contradicts_the_model_is_reported(model, tmp_path, run, more):
     path, new = model("--drop", "day"), tmp_path / "new.csv"
     new.write_text("mass,bill,depth\n5250,45.5,7\n")
     told = "new.csv: decimal points (the file of the model had commas)\n"

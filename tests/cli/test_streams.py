@@ -118,7 +118,7 @@ def test_folders_and_several_files_are_one_table(people, tmp_path, run):
         (["--work-folder", "nowhere"], ["nowhere", "--work-folder"]),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(people, options, words, tmp_path, refused):
+def test_errors_are_one_line(people, options, words, tmp_path, refused):
     table(people).to_csv(tmp_path / "a.csv", index=False)
     target = [] if "--target" in options else ["--target", "ill"]
     data = [tmp_path / "a.cs[v]", *target, "--method", "NB"]

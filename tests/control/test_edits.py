@@ -314,7 +314,7 @@ def test_numbers_of_numpy_are_numbers_and_values_count_once(tmp_path):
     assert (once.predict_proba(X) == more.predict_proba(X)).all()
 
 
-def test_a_interaction_is_told_from_a_column_of_its_name():
+def test_an_interaction_is_distinguished_from_a_column_of_its_name():
     X, y = table()
     X["colour × age"] = np.arange(len(X)) % 2
     clf = sy.ShrinkageNB(
@@ -373,7 +373,7 @@ def test_an_edited_model_does_not_learn_on_silently():
     assert not hasattr(made.fit(X, y), "edits_")
 
 
-def test_an_edit_that_breaks_a_shape_is_refused_unless_said(tmp_path):
+def test_an_edit_that_breaks_a_shape_is_refused_unless_allowed(tmp_path):
     X, y = table()
     wanted = {"age": "increasing"}
     clf = sy.ShrinkageNB(
@@ -427,7 +427,7 @@ PRIORS["exponential"] = sy.WeightedNB(
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", list(PRIORS))
-def test_edits_and_priors_are_undone_apart_in_every_order(name, n_classes, tmp_path):
+def test_edits_and_priors_are_undone_one_by_one_in_any_order(name, n_classes, tmp_path):
     X, y = table(n_classes=n_classes)
     clf = PRIORS[name].fit(X, y)
     file = tmp_path / "m.json"

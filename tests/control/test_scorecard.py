@@ -154,7 +154,7 @@ def test_the_scorer_of_a_card_has_its_probabilities(made):
     assert score(row)["yes"] == pytest.approx(expected, abs=1e-12)
 
 
-def test_without_rows_counts_stand_for_them(made):
+def test_without_rows_counts_are_used(made):
     clf, _, X = made
     card = clf.scorecard()
     assert card.loss["on"].startswith("rows made of the counts")
@@ -233,7 +233,7 @@ def test_frames_and_files_say_the_same(tmp_path):
     assert card._repr_html_() in page
 
 
-def test_what_cannot_be_written_is_said(tmp_path, monkeypatch):
+def test_what_cannot_be_written_is_refused(tmp_path, monkeypatch):
     X, y = table(60)
     card = sy.NaiveBayes().fit(X, y).scorecard(X)
     with pytest.raises(ParameterError, match="html, xlsx, csv, md, sql"):

@@ -182,7 +182,7 @@ def test_a_nomogram_says_what_is_left_out(small):
 
 
 @pytest.mark.parametrize("numeric", ["equal-width", "gaussian"])
-def test_curves_of_numbers_stand_above_the_histogram_of_the_rows(numeric):
+def test_curves_of_numbers_are_above_the_histogram_of_the_rows(numeric):
     X, y = wide(1, 2)
     clf = sy.NaiveBayes(numeric=numeric).fit(X, y)
     display = ValueCurveDisplay.from_estimator(clf, 0)

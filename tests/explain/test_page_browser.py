@@ -97,7 +97,7 @@ def test_reasons_that_do_not_fit_are_one_line_and_can_be_opened(browser, tmp_pat
     browser.look(1280, 900)
 
 
-def test_what_would_have_to_change_is_said_and_columns_can_be_kept(
+def test_what_would_have_to_change_is_shown_and_columns_can_be_kept(
     browser, default, two, tmp_path
 ):
     opened(browser, default, tmp_path, "#length=-1.5&width=2.5")
@@ -304,7 +304,7 @@ CARD = {
 }
 
 
-def test_a_card_names_columns_and_tells_of_the_model(browser, mixed, tmp_path):
+def test_a_card_names_columns_and_describes_the_model(browser, mixed, tmp_path):
     clf = sy.NaiveBayes().fit(*mixed)
     opened(browser, clf, tmp_path, card=CARD, language="de")
     assert browser.run("document.title") == "Which insect?"

@@ -269,7 +269,7 @@ def test_other_names_of_databases_are_known():
     assert dialect_of("mssql").name == "sqlserver"
 
 
-def test_what_a_database_cannot_tell_is_refused():
+def test_what_a_database_cannot_distinguish_is_refused():
     X = pd.DataFrame(
         {"x": ["", "v"] * 10, 'a "b"': ["u", "v"] * 10, "`": [1.0, 2] * 10}
     )
@@ -319,7 +319,7 @@ def test_both_sides_of_a_join_of_text_have_one_collation():
     assert re.search(r"ON (\S+_code)\.sy_k = sy_", text)
 
 
-def test_an_engine_that_is_too_old_is_told_what_the_query_needs(model, monkeypatch):
+def test_an_error_of_an_old_engine_names_what_the_query_needs(model, monkeypatch):
     def old(clf, X, options):
         raise sqlite3.OperationalError("no such function: exp")
 

@@ -100,7 +100,7 @@ def test_numbers_as_categories(n_values, factor, missing):
     assert ("LabelEncoder" in ops) == (n_values > 1000 and factor == 3)
 
 
-def test_whole_numbers_that_doubles_do_not_tell_apart_are_refused():
+def test_whole_numbers_that_doubles_cannot_distinguish_are_refused():
     X = pd.DataFrame({"station": [1, 2**53] * 10})
     clf = sy.NaiveBayes(categorical_features=["station"]).fit(X, ["a", "b"] * 10)
     with pytest.raises(ParameterError, match="'station' has the category 9007199"):

@@ -60,7 +60,7 @@ def test_wekas_intervals_far_away(x):
         assert list(score({"x": x}).values()) == pytest.approx(expected, abs=1e-12)
 
 
-def test_whole_numbers_that_floats_do_not_tell_apart(weather):
+def test_whole_numbers_that_floats_cannot_distinguish(weather):
     clf, _ = weather
     score = clf.scorer()
     assert score.predict({"station": 2**60}) == "play"

@@ -115,7 +115,7 @@ def test_numbers_and_their_text_are_the_same_category(kind, run_node, tmp_path):
         assert in_script == pytest.approx(expected, abs=1e-9)
 
 
-def test_text_cannot_end_the_script_it_stands_in(clf):
+def test_text_cannot_end_the_script_around_it(clf):
     text = export.to_javascript(clf)
     assert "</script>" not in text and "\\u003c/script\\u003e" in text
 

@@ -231,7 +231,7 @@ def test_wrong_options_are_refused(options, message, small):
         export.to_sql(small, **options)
 
 
-def test_tables_have_only_so_many_columns(weather_model, monkeypatch):
+def test_tables_have_a_limited_number_of_columns(weather_model, monkeypatch):
     clf, _ = weather_model
     for most, keep in ((104, []), (105, ["id"])):
         dialect = replace(DIALECTS["sqlite"], max_columns=most)

@@ -88,7 +88,7 @@ def test_hessian_with_codes_beyond_a_byte_matches_differences(
 
 
 @pytest.mark.parametrize("weighting, loss", PAIRS)
-def test_sampled_rows_are_always_the_same_and_stand_for_all(
+def test_sampled_rows_are_always_the_same_and_represent_all(
     weighting, loss, make_table, problem_of
 ):
     settings, X, y = make_table("mixed with gaps", 3, n=3000)

@@ -193,7 +193,7 @@ def test_records_of_both_solvers_have_the_same_entries(weather):
 
 
 @pytest.mark.parametrize("solver", ["newton", "lbfgs"])
-def test_too_few_iterations_are_said_with_what_to_do(solver):
+def test_too_few_iterations_are_a_warning_with_advice(solver):
     X, y = load_wine(return_X_y=True)
     clf = WeightedNB(weighting="class-attribute", solver=solver, max_iter=2)
     with pytest.warns(ConvergenceWarning, match="2 iterations .*Raise `max_iter`") as w:
@@ -247,7 +247,7 @@ def test_a_weak_attribute_may_need_a_large_weight():
         assert clf.attribute_weights_.max() > 1000
 
 
-def test_rows_that_can_be_separated_in_part_are_said_so():
+def test_rows_that_can_be_separated_in_part_are_a_warning():
     # The first column separates two of three groups; the third stays as it is.
     X = np.repeat([["a", "x"], ["b", "x"], ["c", "x"], ["c", "y"]], 4, axis=0)
     y = [0] * 4 + [1] * 4 + [0, 1] * 4

@@ -239,7 +239,7 @@ def test_a_interaction_that_would_break_a_shape_is_refused_by_the_name_of_the_co
         clf.fit(X, y)
 
 
-def test_a_column_with_a_shape_is_in_no_interaction_and_that_is_said():
+def test_a_column_with_a_shape_is_in_no_interaction_with_a_note():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.integers(0, 2, (400, 4)), columns=list("abcd"))
     y = X["a"] ^ X["b"]
@@ -258,7 +258,7 @@ def test_a_column_with_a_shape_is_in_no_interaction_and_that_is_said():
     )
 
 
-def test_what_a_wrong_shape_costs_is_said_and_kept(tmp_path):
+def test_what_a_wrong_shape_costs_is_reported_and_kept(tmp_path):
     X, _ = table(9, 300)
     y = np.where(X["plain"] + 0.1 * np.sin(9 * X["plain"]) > 0, "yes", "no")
     clf = ShrinkageNB(constraints={"plain": "decreasing"}, interactions=None).fit(X, y)

@@ -316,7 +316,7 @@ def test_types_that_late_cells_change_hold_from_the_first_row_on(tmp_path):
         (b"a\0b,c\n1,2\n", "is not text: it holds zero bytes"),
     ],
 )
-def test_what_is_wrong_with_a_csv_file_is_said_with_the_line(data, message, tmp_path):
+def test_errors_of_a_csv_file_name_the_line(data, message, tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(data)
     with pytest.raises(TableError, match=message) as caught:
@@ -324,7 +324,7 @@ def test_what_is_wrong_with_a_csv_file_is_said_with_the_line(data, message, tmp_
     assert str(path) in str(caught.value)
 
 
-def test_text_in_another_encoding_than_was_said_is_named_with_its_line(tmp_path):
+def test_text_in_another_encoding_than_was_given_is_named_with_its_line(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(b"a,b\n1,2\n3,\xe9\n")
     said = r"is not utf-8 text \(line 3, byte 0xe9\).*`encoding`"

@@ -100,7 +100,7 @@ def test_numbers_of_every_spelling_are_the_same(
         ('a,b\n"0,125",x\n"2,375",y\n', [0.125, 2.375]),
     ],
 )
-def test_what_one_column_does_not_tell_others_do(tmp_path, text, expected):
+def test_an_ambiguous_column_is_read_as_the_others_are(tmp_path, text, expected):
     assert read(tmp_path, text)[0]["a"].tolist() == expected
 
 
@@ -190,7 +190,7 @@ def test_one_column_of_commas_in_text_is_one_column(tmp_path):
     assert notes == []
 
 
-def test_letters_after_the_first_lines_tell_the_encoding(tmp_path):
+def test_letters_after_the_first_lines_decide_the_encoding(tmp_path):
     text = "a,b\n" + "1,x\n" * 100_000 + "2,ä\n"
     found, notes = read(tmp_path, text, "cp1252")
     assert found["b"].iloc[-1] == "ä"

@@ -183,7 +183,7 @@ def test_a_file_that_is_no_table_is_refused(tmp_path, text, message):
             list(chunks(tmp_path / "data.csv", {"a": "numbers"}))
 
 
-def test_a_file_in_another_encoding_than_was_said_is_refused(tmp_path):
+def test_a_file_in_another_encoding_than_was_given_is_refused(tmp_path):
     path = written(tmp_path, "a,b\n1,ä\n", encoding="latin-1")
     for read_it in (
         lambda: whole(path, encoding="utf-8"),

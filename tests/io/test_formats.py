@@ -106,7 +106,7 @@ def test_cells_of_a_sheet_are_cleaned_as_those_of_text(tmp_path):
     assert "'unknown'" in notes[1]
 
 
-def test_what_is_no_such_file_is_said(tmp_path):
+def test_a_file_of_another_format_than_its_ending_is_refused(tmp_path):
     for kind in WRITERS:
         path = tmp_path / f"data.{kind}"
         path.write_bytes(b"not a table at all, only some text" * 9)

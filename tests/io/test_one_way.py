@@ -388,7 +388,7 @@ FOUND = {
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_what_people_write_is_read_and_said(name, tmp_path):
+def test_what_people_write_is_read_and_reported(name, tmp_path):
     lines, encoding = CASES[name]
     path = tmp_path / "data.csv"
     path.write_bytes("".join(lines).encode(encoding))

@@ -297,7 +297,7 @@ def test_reading_ahead_gives_all_items_and_passes_errors_on():
     assert found == [0, 1, 2, 3, 4]
 
 
-def test_progress_is_told_of_rows_and_bytes(tmp_path):
+def test_progress_reports_rows_and_bytes(tmp_path):
     pq.write_table(CELLS, tmp_path / "rows.parquet", row_group_size=100)
     size = (tmp_path / "rows.parquet").stat().st_size
     told = []

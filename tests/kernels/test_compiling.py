@@ -238,7 +238,7 @@ midpoint.compiled(1, 2)
 """
 
 
-def test_damaged_kernels_on_disk_are_compiled_again_and_said(tmp_path):
+def test_damaged_kernels_on_disk_are_compiled_again_with_a_warning(tmp_path):
     code = "from steelyard.kernels.scoring import _exp\nprint(_exp.compiled(-1.0))\n"
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     environment.pop("NUMBA_DISABLE_JIT", None)
@@ -267,7 +267,7 @@ def test_damaged_kernels_on_disk_are_compiled_again_and_said(tmp_path):
         assert "Delete the folder" in found.stderr
 
 
-def test_who_waits_is_told_once_that_kernels_are_compiled_and_not_again(tmp_path):
+def test_compiling_is_announced_once_and_not_again(tmp_path):
     told = []
     for _ in range(2):
         done = subprocess.run(
@@ -282,7 +282,7 @@ def test_who_waits_is_told_once_that_kernels_are_compiled_and_not_again(tmp_path
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_only_a_terminal_is_told(monkeypatch, capsys, terminal):
+def test_compiling_is_announced_on_a_terminal_only(monkeypatch, capsys, terminal):
     monkeypatch.setattr(progress, "before_compiling", None)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     assert main(["completion", "bash"]) == 0

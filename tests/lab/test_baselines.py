@@ -22,7 +22,7 @@ def digits():
     return table
 
 
-def test_ebm_is_told_which_columns_are_categories():
+def test_ebm_gets_the_categorical_columns():
     table = baselines._as_categories(digits())
     kinds = [isinstance(dtype, pd.CategoricalDtype) for dtype in table.dtypes]
     assert kinds == [False, True, True, False, True]
@@ -50,7 +50,7 @@ def test_ebm_is_the_same_each_time_and_knows_classes_of_one_row():
         baselines.baseline("ebm", trees=1)
 
 
-def test_catboost_is_told_which_columns_are_categories(monkeypatch):
+def test_catboost_gets_the_categorical_columns(monkeypatch):
     class Recorder:
         def __init__(self, **settings):
             self.settings, self.classes_ = settings, np.array(["no", "yes"])

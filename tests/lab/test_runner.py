@@ -244,7 +244,7 @@ def test_warnings_of_fits_are_counted_not_shown():
 # ---------------------------------------------------------------------------- protocols
 
 
-def test_both_protocols_stand_side_by_side_and_the_published_one_sees_all_rows():
+def test_both_protocols_are_run_side_by_side_and_the_published_one_sees_all_rows():
     data = load_dataset("sklearn:wine")
     results = compare(
         "NB", data, protocol=["honest", "published-rnb"], folds=5, n_jobs=1
@@ -497,6 +497,6 @@ def test_progress_is_silent_where_there_is_no_terminal(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_all_methods_can_stand_among_others():
+def test_all_methods_can_be_named_among_others():
     every = list(resolve_methods("all"))
     assert list(resolve_methods(["all", "SVM"])) == [*every, "SVM"]

@@ -132,7 +132,7 @@ def test_a_long_matrix_is_known_again_by_some_of_its_rows():
     assert clf.check(rng.normal(size=(9000, 3)), y) == []
 
 
-def test_rows_that_are_equal_by_chance_are_not_said():
+def test_rows_that_are_equal_by_chance_are_not_reported():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.choice(list("ab"), (300, 3)), columns=list("uvw"))
     y = rng.choice(["no", "yes"], 300)
@@ -141,7 +141,7 @@ def test_rows_that_are_equal_by_chance_are_not_said():
 
 
 @pytest.mark.parametrize(("n_rows", "n_columns"), [(20_000, 5), (20_000, 7), (3000, 6)])
-def test_rows_equal_by_chance_to_those_of_a_long_matrix_are_not_said(n_rows, n_columns):
+def test_rows_equal_by_chance_to_a_long_matrix_are_not_reported(n_rows, n_columns):
     """Some rows of a long matrix are hashed, and hardly any of those are equal."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, 4, (2 * n_rows, n_columns)).astype(np.uint8)
@@ -302,7 +302,9 @@ def _padded(kind: str):
 
 
 @pytest.mark.parametrize("kind", ["pandas", "category", "polars", "pyarrow", "objects"])
-def test_blanks_at_the_ends_of_labels_tell_nothing_and_those_of_values_are_said(kind):
+def test_blanks_around_labels_are_ignored_and_those_of_values_reported(
+    kind,
+):
     X, y, _, labels = _padded(kind)
     with pytest.warns(UserWarning, match="differ from others by blanks only"):
         clf = sy.NaiveBayes().fit(X, y)
@@ -336,7 +338,7 @@ def test_measures_of_an_evaluation_do_not_mind_blanks():
         assert evaluate(sy.NaiveBayes(), X, y, folds=3).metrics == expected
 
 
-def test_text_like_dates_is_said_to_be_dates():
+def test_text_like_dates_is_reported_as_dates():
     days = pd.date_range("2023-01-01", periods=60).strftime("%d.%m.%Y")
     X = pd.DataFrame({"seen": [*days, *days], "size": np.arange(120) % 7 / 3})
     clf = sy.NaiveBayes().fit(X, np.arange(120) % 2)
@@ -345,7 +347,7 @@ def test_text_like_dates_is_said_to_be_dates():
 
 
 @pytest.mark.parametrize(("odd", "ends"), [(-3, "down to -3"), (9, "up to 9")])
-def test_whole_numbers_beyond_either_end_are_said_while_rows_are_encoded(odd, ends):
+def test_whole_numbers_beyond_either_end_are_reported_while_rows_are_encoded(odd, ends):
     X = pd.DataFrame({"size": np.arange(200) % 5, "wood": ["oak", "elm"] * 100})
     clf = sy.NaiveBayes().fit(X, np.arange(200) % 2)
     # So many whole numbers are counted by value, fewer are compared one by one.

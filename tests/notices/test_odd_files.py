@@ -641,9 +641,9 @@ def test_notices_do_not_depend_on_the_library():
     assert [notice.kind for notice in notices] == ["missing-code"]
 
 
-@pytest.mark.parametrize(("n_wrong", "is_said"), [(0, True), (1, False)])
-def test_next_to_no_errors_in_held_out_rows_are_said(
-    n_wrong, is_said, tmp_path, capsys
+@pytest.mark.parametrize(("n_wrong", "is_reported"), [(0, True), (1, False)])
+def test_next_to_no_errors_in_held_out_rows_are_reported(
+    n_wrong, is_reported, tmp_path, capsys
 ):
     def tell(frame):
         size = 100 * frame["species"].rank(method="dense") + frame["bill"]
@@ -655,4 +655,4 @@ def test_next_to_no_errors_in_held_out_rows_are_said(
     command = ["fit", str(path), "--target", "species", "--method", "NB", "--json"]
     assert main([*command, "-o", str(tmp_path / "m.json")]) == 0
     found = json.loads(capsys.readouterr().out)["notices"]
-    assert ("no-errors" in {notice["kind"] for notice in found}) == is_said
+    assert ("no-errors" in {notice["kind"] for notice in found}) == is_reported

@@ -142,7 +142,7 @@ def test_effects_of_variance_one_give_each_code_that_variance(n_bins):
         assert_allclose(covariance, wanted, atol=1e-12)
 
 
-def test_cells_of_interactions_are_smooth_along_numbers_and_apart_along_categories():
+def test_cells_of_interactions_are_smooth_along_numbers_alone():
     basis = EffectBasis(Encodings.joint(with_a_interaction(a_schema())), N_BINS)
     interaction = slice(*basis.schema.offsets[4:6])
     covariance = (basis.matrix @ basis.matrix.T).toarray()[interaction, interaction]

@@ -143,7 +143,7 @@ def test_names_are_believed_by_chance_in_few_tables():
     assert believed <= 3  # the most likely strength alone is finite in half of them
 
 
-def test_names_that_tell_the_class_are_believed():
+def test_names_that_determine_the_class_are_believed():
     rng = np.random.default_rng(0)
     values = rng.integers(0, 300, 600)
     y = np.where(rng.random(600) < 0.7, values % 2, rng.integers(0, 2, 600))
@@ -199,7 +199,7 @@ def test_missing_cells_are_neither_counted_nor_evidence():
     assert_allclose(unknown, np.tile(prior, (2, 1)), rtol=1e-12)
 
 
-def test_whole_weights_are_repeated_rows_and_fractions_lie_between():
+def test_whole_weights_are_repeated_rows_and_fractions_are_between():
     values, y = telling_column(150, 6, 0.5, 3)
     X, rng = values[:, None], np.random.default_rng(0)
     u = rng.integers(1, 4, len(y))

@@ -332,7 +332,7 @@ def test_noisy_labels_depend_on_the_rows_and_spoil_training():
     assert not np.array_equal(one, some.fit(moved, y).predict_proba(X))
 
 
-def test_simulated_columns_follow_each_other_and_half_tell_the_classes():
+def test_simulated_columns_follow_each_other_and_half_separate_the_classes():
     X, y = two_groups(1_000, 8, np.random.default_rng(0))
     assert X.shape == (1_000, 8) and np.bincount(y + 1).tolist() == [500, 0, 500]
     correlation = np.corrcoef(X.T)

@@ -150,7 +150,7 @@ def test_arrow_strings_and_categories(convert, client, table):
     assert_same(there, sy.WeightedNB().fit(frame[FEATURES], frame.y), frame)
 
 
-def test_frame_and_series_apart(client, table):
+def test_frame_and_series_are_separate_arguments(client, table):
     rows = in_parts(table)
     there = sy.WeightedNB().fit(rows[FEATURES], rows["y"], rows["w"])
     here = sy.WeightedNB().fit(table[FEATURES], table.y, table.w)

@@ -247,7 +247,7 @@ def test_wrong_frames_are_refused_and_leave_nothing(frame, spark):
     assert spark.sparkContext._jsc.getPersistentRDDs().size() <= 1
 
 
-def test_what_an_executor_refuses_is_said_here_in_one_sentence(frame):
+def test_an_error_of_an_executor_is_one_sentence_here(frame):
     rows = frame.select(*FEATURES, "y")
     unlabelled = rows.selectExpr(*FEATURES, "CAST(NULL AS STRING) AS y")
     with pytest.raises(TableError, match="partition 0: Input y contains NaN"):

@@ -101,7 +101,7 @@ def log_loss(edges, numbers, y):
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
-def test_cut_points_of_a_stream_tell_the_classes_apart_as_well(name):
+def test_cut_points_of_a_stream_separate_the_classes_as_well(name):
     numbers = DISTRIBUTIONS[name]
     y = classes_of(numbers)
     exact = MDLDiscretizer().fit(numbers[:, None], y).edges_[0]
@@ -125,7 +125,7 @@ def test_bins_of_equal_frequency_are_those_of_memory(name):
     np.testing.assert_array_equal(edges, exact)
 
 
-def test_numbers_that_lie_close_together_are_read_again(monkeypatch):
+def test_numbers_that_are_close_together_are_read_again(monkeypatch):
     others = [name for name in DISTRIBUTIONS if name != "cluster and tails"]
     for name in others:
         y = np.arange(N) % 2

@@ -399,7 +399,7 @@ def test_a_constant_column_changes_nothing(constant):
 
 
 @pytest.mark.parametrize("dtype", ["object", "string"])
-def test_text_is_told_apart_beyond_a_nul(dtype):
+def test_texts_that_differ_after_a_nul_are_different(dtype):
     X = pd.DataFrame({"a": ["a", "a\0b", "a\0c", None]}, dtype=dtype)
     p = NaiveBayes().fit(X, [0, 0, 1, 1]).predict_proba(X)[:, 1]
     assert p[0] == p[1] < p[3] < p[2]

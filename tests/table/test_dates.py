@@ -209,7 +209,7 @@ def test_names_of_parts():
         lambda cells: pd.DataFrame(cells).assign(tags=[(1,), None] * 2),
     ],
 )
-def test_nested_columns_are_left_out_and_said(make):
+def test_nested_columns_are_left_out_with_a_warning(make):
     table = make({"tags": [[1], [2, 3]] * 2, "a": [1.0, 2.0, 1.0, 2.0]})
     with pytest.warns(
         UserWarning, match="Left out, since they hold nested values: 'tags'"

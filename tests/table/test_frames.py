@@ -337,12 +337,12 @@ LARGE = [2**60 + 1, 2**60 + 2, 2**60 + 1, 2**60 + 3]
     ],
     ids=["int", "uint", "object", "pandas", "nullable", "polars", "arrow"],
 )
-def test_large_whole_numbers_stay_apart_as_categories(table):
+def test_large_whole_numbers_are_different_categories(table):
     codes = TableEncoder("all").fit_transform(table)
     assert codes.ravel().tolist() == [1, 2, 1, 3]
 
 
-def test_large_whole_numbers_with_holes_stay_apart_as_categories():
+def test_large_whole_numbers_with_gaps_are_different_categories():
     for series in (pd.Series([*LARGE, None], dtype="Int64"), pl.Series([*LARGE, None])):
         frame = series.to_frame("x") if isinstance(series, pd.Series) else None
         table = pl.DataFrame({"x": series}) if frame is None else frame

@@ -136,7 +136,7 @@ def test_codes_are_named_by_both_sides(j, code, text):
     assert fitted_encoder(frame).schema_.describe(j, code) == text
 
 
-def test_many_merged_values_are_counted_and_bins_that_are_apart_are_listed():
+def test_many_merged_values_are_counted_and_separate_bins_are_listed():
     letters = FeatureSchema("a", "categorical", "text", tuple("abcdef"))
     assert letters.describe_merged([1, 2, 3]) == "a or b or c"
     assert letters.describe_merged([1, 2, 3, 6]) == "4 other values"

@@ -63,7 +63,7 @@ def test_rows_come_back_as_they_were_whatever_the_chunks(disk, encoded, in_memor
     assert rows.weights is None and rows.is_kept is None
 
 
-def test_codes_lie_by_column_and_labels_are_bytes(disk, encoded):
+def test_codes_are_stored_by_column_and_labels_are_bytes(disk, encoded):
     rows = filled(disk, *encoded)
     narrow, wide = rows.codes.blocks
     assert narrow.values.T.flags.c_contiguous and narrow.values.dtype == np.uint8

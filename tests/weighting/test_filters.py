@@ -332,7 +332,7 @@ def test_search_goes_on_past_a_subset_that_is_no_better(merit):
     assert best_subset(relevance, redundancy, 1) == [0]
 
 
-def test_nothing_is_selected_where_nothing_is_told():
+def test_nothing_is_selected_if_no_column_has_information():
     X = np.array([["a", "x"], ["a", "y"]] * 4)
     clf = sy.method("DFWNB").fit(X, [0, 0, 1, 1] * 2)
     assert clf.selected_features_ == []

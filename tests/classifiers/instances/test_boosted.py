@@ -105,7 +105,7 @@ def test_one_model_has_its_own_posterior(form, random_table):
     assert clf.predict(X).tolist() == plain.predict(X).tolist()
 
 
-def test_a_perfect_first_model_stands_alone():
+def test_a_perfect_first_model_is_the_only_one():
     X = np.array([["a"], ["b"]] * 5)
     clf = BoostedNB().fit(X, [0, 1] * 5)
     assert clf.votes_.tolist() == [1.0]
@@ -115,7 +115,7 @@ def test_a_perfect_first_model_stands_alone():
 
 
 @pytest.mark.parametrize("form", ["adaboost-m1", "elkan"])
-def test_a_useless_first_model_stands_alone(form):
+def test_a_useless_first_model_is_the_only_one(form):
     X = np.array([["a"], ["a"], ["b"], ["b"]] * 2)
     clf = BoostedNB(form=form).fit(X, [0, 1] * 4)
     assert len(clf.votes_) == 1

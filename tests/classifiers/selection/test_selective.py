@@ -196,7 +196,7 @@ def test_costs_of_zero_cost_nothing():
 
 
 @pytest.mark.parametrize("max_stale", [1, 2, 3])
-def test_search_ends_after_so_many_stale_expansions(max_stale):
+def test_search_ends_after_a_number_of_stale_expansions(max_stale):
     X, y = random_table(n=100)
     clf = CostSensitiveNB(max_stale=max_stale, random_state=0).fit(X, y)
     scores = [record["score"] for record in clf.selection_path_]

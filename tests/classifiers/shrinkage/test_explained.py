@@ -130,7 +130,7 @@ def test_united_cut_points_are_one_table(mixed):
     assert changed.found
 
 
-def test_typical_numbers_lie_in_their_intervals():
+def test_typical_numbers_are_within_their_intervals():
     random = np.random.default_rng(0)
     for scale in (1e-9, 1.0, 1e12):
         edges = np.unique(np.cumsum(random.exponential(size=20)) * scale + scale)

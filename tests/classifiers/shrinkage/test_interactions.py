@@ -53,7 +53,7 @@ def columns_of(clf):
 
 
 @pytest.mark.parametrize("numeric", [False, True])
-def test_two_columns_that_tell_the_class_together_are_found(numeric):
+def test_two_columns_that_determine_the_class_together_are_chosen(numeric):
     X, y = either(n=600, numeric=numeric)
     clf = ShrinkageNB().fit(X, y)
     assert columns_of(clf)[0] == ["a", "b"]
@@ -350,7 +350,7 @@ def test_the_interactions_asked_for_are_there_where_none_promises_anything():
     assert "few-interactions" not in {notice.kind for notice in clf.notices_}
 
 
-def test_fewer_interactions_than_were_asked_for_are_said():
+def test_fewer_interactions_than_were_asked_for_are_reported():
     X, y = either()
     clf = ShrinkageNB(interactions=12, **QUICK).fit(X, y)
     assert len(clf.interactions_) == 6

@@ -89,7 +89,7 @@ def test_more_rows_make_narrower_intervals_that_cover(odds_table):
     assert widths[1] < 0.65 * widths[0]
 
 
-def test_separated_classes_are_not_told_to_be_open():
+def test_separated_classes_have_narrow_intervals():
     # At the estimate curvatures vanish, and all would be as uncertain as before.
     random = np.random.default_rng(2)
     y = np.arange(300) % 2
@@ -198,7 +198,7 @@ def test_many_categories_alone_give_about_the_same_variances(monkeypatch):
     assert 0.8 < variances[1].mean() / variances[0].mean() < 1.25
 
 
-def test_some_rows_tell_of_all(monkeypatch, odds_table):
+def test_a_sample_of_rows_represents_all(monkeypatch, odds_table):
     X, y, _ = odds_table
     variances = []
     for cells in (1e9, 0):
@@ -307,7 +307,7 @@ def test_names_of_two_classes_may_be_exchanged(two):
     )
 
 
-def test_a_row_of_weight_two_tells_what_two_rows_tell(two):
+def test_a_row_of_weight_two_is_as_good_as_two_rows(two):
     X, y = two
     rows = np.repeat(np.arange(len(y)), 2)
     twice = ShrinkageNB(strength=STRENGTH).fit(X.iloc[rows], y[rows])
