@@ -14,8 +14,6 @@ from typing import Any
 
 from steelyard.exceptions import StoppedError
 
-__all__ = ["FitProgress", "watch"]
-
 before_compiling: Callable[[], None] | None = None
 """Called once, before a process compiles its first kernel, if it is a function."""
 

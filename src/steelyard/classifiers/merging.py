@@ -25,8 +25,6 @@ from steelyard.table.learning import with_values
 from steelyard.table.ranges import added_ranges
 from steelyard.table.schema import FeatureSchema, TableSchema
 
-__all__ = ["merge"]
-
 # Settings that decide how a model is made, and not which.
 _OF_NO_MATTER = ("n_jobs", "device", "random_state")
 

@@ -19,8 +19,6 @@ from steelyard.exceptions import ParameterError
 if TYPE_CHECKING:
     from steelyard.classifiers.base.estimator import BaseNB
 
-__all__ = ["DEFAULT", "Method", "MethodTable", "classes", "homes", "method", "methods"]
-
 DEFAULT = "SHNB"
 """The method that is used if no other is named."""
 

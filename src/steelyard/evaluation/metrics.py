@@ -23,22 +23,6 @@ from steelyard.exceptions import TableError
 from steelyard.io.dataset import cut
 from steelyard.table.factors import is_missing
 
-__all__ = [
-    "METRICS",
-    "auc",
-    "brier_score",
-    "calibration_error",
-    "group_name",
-    "group_names",
-    "log_loss",
-    "measures_by_group",
-    "pooled",
-    "reliability_bins",
-    "row_losses",
-    "score_predictions",
-    "thresholds",
-]
-
 METRICS = {
     "accuracy": True,
     "balanced_accuracy": True,

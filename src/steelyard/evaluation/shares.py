@@ -12,20 +12,6 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats
 from steelyard.exceptions import ParameterError
 
-__all__ = [
-    "Comparison",
-    "Costs",
-    "Decision",
-    "Estimate",
-    "check_costs",
-    "compare_counts",
-    "decide",
-    "mean_cost",
-    "mean_estimate",
-    "share_estimate",
-    "stability_index",
-]
-
 LEVEL = 0.95
 
 Costs = Any

@@ -17,8 +17,6 @@ from steelyard._common.text import counted, number, text_table
 from steelyard.evaluation.metrics import METRICS
 from steelyard.exceptions import ParameterError
 
-__all__ = ["COLUMNS", "KEY", "Results", "numbers"]
-
 KEY = ("dataset", "method", "protocol", "repeat", "fold")
 """The fields that identify a fit."""
 

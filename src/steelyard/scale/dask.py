@@ -20,8 +20,6 @@ from steelyard.model.training import TrainingSet
 from steelyard.scale import parts as work
 from steelyard.scale.spread import SpreadColumns, refuse_all_rows, spread_training
 
-__all__ = ["DaskGiven", "rows_of"]
-
 
 class DaskGiven(RowsHere):
     """A Dask frame or array, on the workers of a cluster if there is one.

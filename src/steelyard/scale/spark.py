@@ -27,8 +27,6 @@ from steelyard.scale.spread import (
 )
 from steelyard.table.dates import date_of_part
 
-__all__ = ["SparkGiven", "quoted", "rows_of", "scored"]
-
 _SCHEMA = "k int, held binary"
 _ARROW = pa.schema([("k", pa.int32()), ("held", pa.binary())])
 

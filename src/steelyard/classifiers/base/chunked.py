@@ -34,8 +34,6 @@ from steelyard.table.labels import (
 )
 from steelyard.table.rows import take_rows, training_rows, weighted_rows
 
-__all__ = ["KeepsRows", "LearnsInChunks", "TakesChunks", "refuse_edited"]
-
 # How far a chunk is from what the model expects of it, and how much better the second
 # half of it is predicted with a smaller factor, in standard errors, for rows to be
 # forgotten; and for more of them. These errors are of sums over blocks of rows: single

@@ -16,8 +16,6 @@ from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import as_table, take_columns
 from steelyard.table.schema import TableSchema, feature_labels
 
-__all__ = ["FeatureSelector", "SelectionPath", "selected"]
-
 
 class FeatureSelector(SelectorMixin):
     """Makes a transformer of a classifier that stores ``selected_features_``.

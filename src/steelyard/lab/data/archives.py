@@ -28,8 +28,6 @@ from steelyard.lab.data.datasets import load_dataset
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["content_digest", "download", "fetch_dataset", "write_arff"]
-
 Progress = Callable[[int, int | None], None]
 """Called with the number of bytes that are there, and of all, if that is known."""
 
