@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+from copy import copy
 
 import numpy as np
 import pytest
@@ -51,6 +52,22 @@ def cells_of(X):
     return [(i, *row) for i, row in enumerate(cells.to_numpy().tolist())]
 
 
+def in_sums(case):
+    """Return a case with what formats answer that add up, and count unknown cells.
+
+    That is what ``predict_proba`` answers where there are none, and the sum otherwise.
+    """
+    clf, X, proba, labels = case
+    if not export.plan_of(clf).counted():
+        return case
+    n_unknown = clf.model_.unknown_cells(clf._encode(X))
+    by_sum = copy(clf).set_params(unknown="sum")
+    rows = n_unknown > 0
+    proba, labels = proba.copy(), labels.copy()
+    proba[rows], labels[rows] = by_sum.predict_proba(X[rows]), by_sum.predict(X[rows])
+    return clf, X, np.column_stack([proba, n_unknown]), labels
+
+
 def refuse_weka(clf, write=export.to_sql):
     if clf.get_params()["numeric"] == "gaussian-weka":
         with pytest.raises(ParameterError, match="Weka's intervals"):
@@ -80,7 +97,7 @@ def create(X):
 
 
 def test_sqlite(case):
-    clf, X, proba, labels = case
+    clf, X, proba, labels = in_sums(case)
     refuse_weka(clf)
     with sqlite3.connect(":memory:") as base:
         base.execute(create(X))
@@ -98,7 +115,7 @@ def duck():
 
 
 def test_duckdb(case, duck):
-    clf, X, proba, labels = case
+    clf, X, proba, labels = in_sums(case)
     refuse_weka(clf)
     duck.execute(f'DROP TABLE IF EXISTS "{TABLE}"')
     duck.execute(create(X))
@@ -110,7 +127,7 @@ def test_duckdb(case, duck):
 
 @pytest.mark.engines
 def test_postgres(case, postgres):
-    clf, X, proba, labels = case
+    clf, X, proba, labels = in_sums(case)
     refuse_weka(clf)
     server, copy = postgres
     query = export.to_sql(clf, "postgres", [TABLE], keep=["id"])
@@ -122,14 +139,16 @@ def test_postgres(case, postgres):
 
 @pytest.mark.engines
 def test_mariadb(case, mariadb):
-    clf, X, proba, labels = case
+    clf, X, proba, labels = in_sums(case)
     refuse_weka(clf)
     server, insert = mariadb
     quoted = DIALECTS["mariadb"].identifier
     names = map(quoted, ["id", *X.columns])
     columns = ", ".join(map(" ".join, zip(names, TYPES, strict=True)))
     view = export.to_sql(clf, "mariadb", "t", keep=["id"], as_view="v")
-    shares = ", ".join(quoted(f"p({c})") for c in clf.classes_)
+    names = [f"p({c})" for c in clf.classes_]
+    names += ["unknown_cells"] if export.plan_of(clf).counted() else []
+    shares = ", ".join(map(quoted, names))
     text = ["DROP TABLE IF EXISTS t;", f"CREATE TABLE t ({columns});"]
     text += [insert("t", cells_of(X)), view]
     text.append(f"SELECT id, hex(prediction), {shares} FROM v;")
@@ -171,7 +190,7 @@ def test_node(case, run_node, tmp_path):
 
 def test_onnxruntime(case):
     runtime = pytest.importorskip("onnxruntime")
-    clf, X, proba, labels = case
+    clf, X, proba, labels = in_sums(case)
     refuse_weka(clf, export.to_onnx)
     # "" is a value of a column.
     model = export.to_onnx(clf, missing_text="(none)").SerializeToString()
@@ -179,7 +198,8 @@ def test_onnxruntime(case):
     options.intra_op_num_threads = 1
     session = runtime.InferenceSession(model, options)
     feed = onnx_feed(export.plan_of(clf), X, missing_text="(none)")
-    said, found = session.run(["label", "probabilities"], feed)
+    said, found, *counts = session.run(None, feed)
+    found = np.column_stack([found, *counts])
     np.testing.assert_allclose(found, proba, rtol=0, atol=1e-12)
     assert said.tolist() == labels.tolist()
 

@@ -39,7 +39,8 @@ _ROW = "steelyard_row"
 _SAMPLE = "steelyard_sample"
 
 Scored = tuple[list[Any], list[list[float]]]
-"""Predicted classes and probabilities of rows."""
+"""Predicted classes and probabilities of rows. The number of unknown cells follows the
+probabilities, if the format counts them."""
 
 
 class EngineMissingError(ParameterError):
@@ -59,22 +60,31 @@ class Agreement:
     """Rows whose predicted class differs."""
 
     note: str = ""
-    """Cells that were compared as something else."""
+    """Cells that were compared as something else, and rows with the sum."""
+
+    n_counts: int = 0
+    """Rows whose number of unknown cells differs."""
 
     @property
     def agrees(self) -> bool:
-        """Whether all probabilities agree, and all classes are the same."""
-        return self.difference <= _TOLERANCE and not self.n_labels
+        """Whether all probabilities agree, and all classes and counts are the same."""
+        is_same = not self.n_labels and not self.n_counts
+        return self.difference <= _TOLERANCE and is_same
 
     def __str__(self) -> str:
+        counts = f", other numbers of unknown cells in {self.n_counts} rows"
         return (
             f"{self.engine}: {self.n_rows} rows, largest difference of a probability "
-            f"{self.difference:.1e}, other classes in {self.n_labels} rows{self.note}"
+            f"{self.difference:.1e}, other classes in {self.n_labels} rows"
+            f"{counts if self.n_counts else ''}{self.note}"
         )
 
 
 def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Agreement:
     """Score a frame with the engine of a format, and compare.
+
+    Rows of which a format counts unknown cells are compared with what the classifier
+    answers with ``unknown="sum"``.
 
     Parameters
     ----------
@@ -112,17 +122,31 @@ def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Agreement:
         ) from error
     gap = options.get("missing_text", "")
     X, note = _as_onnx_reads(clf, X, gap) if kind == "onnx" else (X, "")
-    expected = clf.predict_proba(X)
+    expected, expected_labels = clf.predict_proba(X), clf.predict(X)
     # A missing probability differs in any case.
     scored = np.nan_to_num(np.array(proba, dtype=float), nan=np.inf)
+    n_counts = 0
+    if scored.shape[1] > expected.shape[1]:
+        codes, counted = clf._encode(X), scored[:, -1]
+        unknown, scored = clf.model_.unknown_cells(codes), scored[:, :-1]
+        n_counts = int((counted != unknown).sum())
+        if (rows := np.flatnonzero(unknown)).size:
+            summed, codes = clf.model_.summed, codes.take(rows)
+            expected[rows] = summed.proba(codes)
+            expected_labels[rows] = clf.classes_[summed.winners(codes)]
+            note += (
+                f"; {len(rows)} rows with unknown cells, which {FORMATS[kind].name} "
+                'answers as unknown="sum" does'
+            )
     difference = np.abs(scored - expected).max(initial=0.0)
-    pairs = zip(labels, clf.predict(X).tolist(), strict=True)
+    pairs = zip(labels, expected_labels.tolist(), strict=True)
     is_other = np.array([a != b for a, b in pairs], dtype=bool)
     if kind == "pmml":
         # Engines of PMML differ in ties.
         best = np.sort(expected, axis=1)[:, -2:]
         is_other &= best[:, 1] - best[:, 0] > _TOLERANCE
-    return Agreement(engine, len(labels), float(difference), int(is_other.sum()), note)
+    n_labels = int(is_other.sum())
+    return Agreement(engine, len(labels), float(difference), n_labels, note, n_counts)
 
 
 def _as_onnx_reads(clf: BaseNB, X: Any, missing_text: str) -> tuple[Any, str]:
@@ -300,7 +324,10 @@ def _in_onnxruntime(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
     options = {
         name: value for name, value in options.items() if name != "contributions"
     }
-    labels, proba, *_ = session.run(None, onnx_feed(plan_of(clf), X, **options))
+    plan = plan_of(clf)
+    labels, proba, *others = session.run(None, onnx_feed(plan, X, **options))
+    if plan.counted():
+        proba = np.column_stack([proba, others[0]])
     return labels.tolist(), proba.tolist()
 
 
@@ -326,7 +353,8 @@ def _in_jpmml(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
     evaluator = builder.loadBytes(content_of(clf, "pmml", **options)).build()
     # The outputs are in the order of the file: the predicted class comes first.
     names = [field.getName() for field in evaluator.getOutputFields()]
-    names = names[-1 - len(clf.classes_) :]
+    n_results = 1 + len(clf.classes_) + bool(plan_of(clf).counted())
+    names = names[-n_results:]
     plain = X.astype(object).where(X.notna(), None)
     outputs = evaluator.evaluateAll(plain, parallelism=1)
     labels, *proba = (outputs[name].tolist() for name in names)
@@ -350,11 +378,11 @@ def _statements(clf: BaseNB, options: dict[str, Any]) -> list[str]:
 
 def _sorted(clf: BaseNB, rows: list[Any]) -> Scored:
     rows = sorted(rows, key=lambda row: row[0])
-    n_classes = len(clf.classes_)
+    n_numbers = len(clf.classes_) + bool(plan_of(clf).counted())
     labels = [row[1] for row in rows]
     if all(isinstance(c, bool) for c in clf.classes_.tolist()):
         labels = list(map(bool, labels))
-    return labels, [list(row[2 : 2 + n_classes]) for row in rows]
+    return labels, [list(row[2 : 2 + n_numbers]) for row in rows]
 
 
 ENGINES: dict[str, tuple[str, Callable[..., Scored]]] = {

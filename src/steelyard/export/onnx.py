@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from steelyard._common.text import did_you_mean
 from steelyard.exceptions import ParameterError
 from steelyard.export.plan import (
+    UNKNOWN_CELLS,
     Bins,
     Density,
     Grouping,
@@ -67,7 +68,9 @@ def to_onnx(
     It has an input of shape (n, 1) for every column, with its name: text as ``string``,
     numbers and booleans as ``double``, NaN for missing ones. Columns that the fit left
     out, such as identifiers, are no inputs. The outputs are ``label`` of shape (n,) and
-    ``probabilities`` of shape (n, K).
+    ``probabilities`` of shape (n, K). Models that average over unknown cells have
+    ``unknown_cells`` of shape (n,) as well: rows in which it is not 0 are answered as
+    with ``unknown="sum"``.
 
     Parameters
     ----------
@@ -113,12 +116,15 @@ def missing_texts(plan: Plan, missing_text: str = "") -> dict[str, list[str]]:
     missing. Mostly that is harmless: missing and unseen values both add nothing.
     """
     texts: dict[str, list[str]] = {}
+    counted = plan.counted()
     for term in plan.terms():
         for cell in term.sides if isinstance(term, Interaction) else (term,):
             column = plan.columns[cell.column]
             if column.cells != "text" or isinstance(cell, Density):
                 continue
             counts = cell.missing if isinstance(cell, Grouping) else any(cell.missing)
+            # A value never seen is counted, and such a missing cell is not.
+            counts = counts or not counted.get(cell.column, True)
             words = [w for w in (missing_text, *_NO_TEXT) if w not in column.values]
             if counts and words:
                 texts[column.name] = words
@@ -245,22 +251,24 @@ class _Graph:
 
 
 class _OnnxWriter:
-    """Writes a plan as nodes of a graph: a label, probabilities and contributions."""
+    """Writes a plan as nodes of a graph: a label, probabilities and further outputs."""
 
     def __init__(
         self, plan: Plan, missing_text: str, is_matrix: bool, contributions: bool
     ) -> None:
         self.plan, self.missing_text, self.is_matrix = plan, missing_text, is_matrix
         inputs = ["X"] if is_matrix else [column.name for column in plan.columns]
-        names = ["label", "probabilities", "contributions"]
+        names = ["label", "probabilities"]
+        names += [UNKNOWN_CELLS] if plan.counted() else []
+        names += ["contributions"] if contributions else []
         while {*inputs} & {*names}:
             names = [f"{name}_" for name in names]
-        self.names = names[: 2 + contributions]
+        self.names, self.contributions = names, contributions
         self.graph = _Graph([*inputs, *self.names])
         self.node, self.constant = self.graph.node, self.graph.constant
 
-    def _write(self) -> Any:
-        """Add all nodes, and return the type of labels."""
+    def _write(self) -> list[Any]:
+        """Add all nodes, and return the types and shapes of the outputs."""
         root = self.plan.root
         if isinstance(root, Sum):
             scores = self._scores(root)
@@ -272,23 +280,28 @@ class _OnnxWriter:
         text = isinstance(classes[0], str)
         dtype = np.asarray(classes).dtype
         labels = self.constant(classes, object if text else dtype)
+        onnx, k = self.graph.onnx, len(self.plan.classes)
+        real, whole = onnx.TensorProto.DOUBLE, onnx.TensorProto.INT64
+        kind = onnx.TensorProto.STRING
+        if not text:
+            kind = onnx.helper.np_dtype_to_tensor_dtype(dtype)
         self.graph.add("Gather", [labels, winner], self.names[0])
         self.graph.add("Identity", [proba], self.names[1])
-        if len(self.names) > 2:
+        outputs = [(kind, ["n"]), (real, ["n", k])]
+        if self.plan.counted():
+            self.graph.add("Identity", [self._unknown_cells()], self.names[2])
+            outputs.append((whole, ["n"]))
+        if self.contributions:
             assert isinstance(root, Sum)
-            self.graph.add("Identity", [self._contributions(root)], self.names[2])
-        onnx = self.graph.onnx
-        if text:
-            return onnx.TensorProto.STRING
-        return onnx.helper.np_dtype_to_tensor_dtype(dtype)
+            self.graph.add("Identity", [self._contributions(root)], self.names[-1])
+            outputs.append((real, ["n", len(self.plan.attributes), k]))
+        return outputs
 
     def model(self) -> Any:
         """Return the whole model."""
-        helper, real = self.graph.onnx.helper, self.graph.onnx.TensorProto.DOUBLE
-        kinds, k = [self._write(), real, real], len(self.plan.classes)
-        shapes = [["n"], ["n", k], ["n", len(self.plan.attributes), k]]
+        helper, kinds = self.graph.onnx.helper, self._write()
         info = helper.make_tensor_value_info
-        outputs = list(map(info, self.names, kinds, shapes))
+        outputs = [info(n, *of) for n, of in zip(self.names, kinds, strict=True)]
         inputs, nodes = self._inputs(), self.graph.nodes
         constants = self.graph.constants
         graph = helper.make_graph(nodes, "steelyard", inputs, outputs, constants)
@@ -327,9 +340,26 @@ class _OnnxWriter:
             entries["columns"] = json.dumps(
                 [column.name for column in self.plan.columns]
             )
-        if len(self.names) > 2:
+        if self.contributions:
             entries["attributes"] = json.dumps(self.plan.attributes)
         return entries
+
+    def _unknown_cells(self) -> str:
+        """Return the number of unknown cells, of shape (n,)."""
+        one, integer = self.constant([1], np.int64), self.graph.onnx.TensorProto.INT64
+        parts = []
+        for j, by_missing in self.plan.counted().items():
+            column = self.plan.columns[j]
+            if column.kind == "number":
+                part = self.node("Cast", self._is_missing(j), to=integer)
+            else:
+                # 0 for values never seen.
+                known = [*[1] * len(column.values), 1 - by_missing]
+                at = self._position(j, column.values, known)
+                part = self.node("Sub", self.constant(1, np.int64), at)
+            parts.append(self.node("Unsqueeze", part, one))
+        joined = self.node("Concat", *parts, axis=1)
+        return self.node("ReduceSum", joined, one, keepdims=0)
 
     def _contributions(self, root: Sum) -> str:
         """Return contributions of attributes to scores, of shape (n, attributes, K)."""

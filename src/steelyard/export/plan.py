@@ -24,6 +24,9 @@ _MAX_NUMBERS = 1_000_000
 # From here on doubles are not exact for whole numbers.
 _WHOLE = 2**53
 
+UNKNOWN_CELLS = "unknown_cells"
+"""Name of the result that counts cells which ``predict_proba`` averages over."""
+
 
 @dataclass(frozen=True)
 class Column:
@@ -235,7 +238,7 @@ class Sum:
 
     marginal: Marginal | None = None
     """How rows with missing cells are answered; None if such cells add what their terms
-    have. Formats that cannot write it add up what is known."""
+    have. Formats that cannot write it add up what is known, and count the others."""
 
     @property
     def is_odds(self) -> bool:
@@ -324,7 +327,26 @@ class Plan:
 
     def used(self) -> list[int]:
         """Return the positions of the columns that are read, in order."""
-        return sorted({column for term in self.terms() for column in term.columns})
+        of_terms = {column for term in self.terms() for column in term.columns}
+        return sorted(of_terms | self.counted().keys())
+
+    def counted(self) -> dict[int, bool]:
+        """Return the columns of which ``predict_proba`` averages over unknown cells.
+
+        These are cells with a category that training never saw and, if the value is
+        true, missing cells. Formats that cannot average over them count them: where
+        there are none, all columns are as the sum takes them. Columns whose missing
+        cells had a meaning in training are not counted, nor are those left out.
+        """
+        marginal = self.root.marginal if isinstance(self.root, Sum) else None
+        if marginal is None:
+            return {}
+        cells = zip(marginal.value_odds, marginal.by_missing, strict=True)
+        return {
+            j: by_missing
+            for j, (odds, by_missing) in enumerate(cells)
+            if odds == 0.0 and (by_missing or self.columns[j].kind == "category")
+        }
 
     def texts(self) -> Iterator[str]:
         """Yield names of columns, and values and classes that are text."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from steelyard.exceptions import ParameterError
 from steelyard.export.plan import (
+    UNKNOWN_CELLS,
     Bins,
     Column,
     Density,
@@ -47,8 +48,9 @@ def to_pmml(clf: BaseNB, target: str = "class") -> bytes:
     """Return a classifier as PMML 4.4, for JPMML and others.
 
     Every class has a table of coefficients; a missing or unseen category adds nothing.
-    The outputs are ``prediction`` and ``p(...)`` of every class. Ties are decided by
-    the engine.
+    The outputs are ``prediction`` and ``p(...)`` of every class. Models that average
+    over unknown cells have ``unknown_cells`` as well: rows in which it is not 0 are
+    answered as with ``unknown="sum"``. Ties are decided by the engine.
 
     Parameters
     ----------
@@ -123,6 +125,13 @@ class _PmmlWriter:
         for label in map(_text, self.plan.classes):
             name = self.fields.unique(f"p({label})")
             _child(output, "OutputField", **_probability(name, label))
+        if counted := self.plan.counted():
+            name = self.fields.unique(UNKNOWN_CELLS)
+            kind = {"optype": "continuous", "dataType": "integer"}
+            kind["feature"] = "transformedValue"
+            field = _child(output, "OutputField", name=name, **kind)
+            cells = [self.fields.is_unknown(j, of) for j, of in counted.items()]
+            field.append(_apply("sum", *map(_field, cells)))
         model = self._node(self.plan.root, output)
         root = Element("PMML", xmlns="http://www.dmg.org/PMML-4_4", version="4.4")
         header = _child(root, "Header", description=about(self.plan))
@@ -234,6 +243,7 @@ class _PmmlWriter:
     def _names(self, sums: Iterable[Sum]) -> list[str]:
         """Return the columns that sums read, in order."""
         used = {c for node in sums for term in node.terms for c in term.columns}
+        used |= self.plan.counted().keys()
         return [self.plan.columns[c].name for c in sorted(used)]
 
     def _regression(
@@ -325,6 +335,17 @@ class Fields:
         yes, no = _constant("yes", "string"), _constant("no", "string")
         expression = _apply("if", is_missing, yes, no)
         return self._add(f"missing({name})", "string", expression)
+
+    def is_unknown(self, column: int, by_missing: bool) -> str:
+        """Return the field that is 1 for an unknown cell, and 0 for others."""
+        of, name = self.plan.columns[column], self.plan.columns[column].name
+        if of.kind == "number":
+            flags = _constant(1, "integer"), _constant(0, "integer")
+            expression = _apply("if", _apply("isMissing", _field(name)), *flags)
+        else:
+            known = dict.fromkeys(map(_text, of.values), 0)
+            expression = _mapped(name, known, default=1, missing=int(by_missing))
+        return self._add(f"unknown({name})", "integer", expression)
 
     def bins(self, column: int, edges: tuple[float, ...]) -> tuple[str, list[str]]:
         """Return the field of the interval of a number, and the names of intervals.
@@ -424,14 +445,7 @@ class Fields:
         groups = dict(zip(keys, side.groups, strict=False))
         if keys == ["no"] and source != name:
             groups["yes"] = side.missing
-        attributes = {"outputColumn": "group", "defaultValue": "0"}
-        mapping = Element("MapValues", attributes, mapMissingTo=str(side.missing))
-        _child(mapping, "FieldColumnPair", field=source, column="value")
-        table = _child(mapping, "InlineTable")
-        for key, group in groups.items():
-            row = _child(table, "row")
-            _child(row, "value").text = key
-            _child(row, "group").text = str(group)
+        mapping = _mapped(source, groups, default=0, missing=side.missing)
         return self._add(f"group({name})", "string", mapping)
 
     def _add(
@@ -441,7 +455,7 @@ class Fields:
         key = ElementTree.tostring(expression) + kind.encode()
         if key not in self._names:
             self._names[key] = name = self.unique(name)
-            optype = "continuous" if kind == "double" else "categorical"
+            optype = "categorical" if kind == "string" else "continuous"
             attributes = {"name": name, "optype": optype, "dataType": kind}
             field = _child(self.dictionary, "DerivedField", **attributes)
             field.append(expression)
@@ -463,6 +477,21 @@ def _child(parent: Element, tag: str, **attributes: str) -> Element:
 
 def _apply(function: str, *arguments: Element) -> Element:
     return _element("Apply", *arguments, function=function)
+
+
+def _mapped(
+    field: str, groups: Mapping[str, int], default: int, missing: int
+) -> Element:
+    """Return the number of the group of a field's value."""
+    attributes = {"outputColumn": "group", "defaultValue": str(default)}
+    mapping = Element("MapValues", attributes, mapMissingTo=str(missing))
+    _child(mapping, "FieldColumnPair", field=field, column="value")
+    table = _child(mapping, "InlineTable")
+    for key, group in groups.items():
+        row = _child(table, "row")
+        _child(row, "value").text = key
+        _child(row, "group").text = str(group)
+    return mapping
 
 
 def _field(name: str) -> Element:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.exceptions import ParameterError
 from steelyard.export.plan import (
+    UNKNOWN_CELLS,
     Plan,
     Sum,
     about,
@@ -118,8 +119,11 @@ def to_sql(clf: BaseNB, *options: Any, **named_options: Any) -> str:
     -------
     str
         A query that returns ``prediction`` and a column ``p(class)`` for every class,
-        ``p_class`` in BigQuery and Spark. Where a column has more than 20,000 values,
-        200 in SQLite, statements that fill a temporary table may be in front of it.
+        ``p_class`` in BigQuery and Spark, and ``unknown_cells``, the number of cells
+        that ``predict_proba`` averages over, of models that do: rows in which it is not
+        0 are answered as with ``unknown="sum"``. Where a column has more than 20,000
+        values, 200 in SQLite, statements that fill a temporary table may be in front of
+        it.
 
     Examples
     --------
@@ -181,7 +185,11 @@ def sql_statements(clf: BaseNB, options: SQLOptions) -> list[str]:
                 "A name or value of the model holds $$, which ends a function in "
                 f"{dialect.name}. Use as_view."
             )
-        types = [dialect.type_of(plan.classes), *[dialect.real] * (len(outputs) - 1)]
+        types = [
+            dialect.types[2] if name == UNKNOWN_CELLS else dialect.real
+            for _, name in outputs[1:]
+        ]
+        types = [dialect.type_of(plan.classes), *types]
         declared = zip(parameters, (kind for _, kind in fields), strict=True)
         names = (dialect.identifier(name) for _, name in outputs)
         text = dialect.function.format(
@@ -212,7 +220,7 @@ def _parameters(names: Sequence[str], dialect: Dialect, prefix: str) -> list[str
     ['@age', '@is_new', '@sy_p2_is_new', '@sy_p3_2nd', '@sy_p4_prediction']
     """
     # A function's results are names in it as well.
-    taken, words = {"prediction"}, []
+    taken, words = {"prediction", UNKNOWN_CELLS}, []
     for i, name in enumerate(names):
         word = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")
         if not re.match("[A-Za-z]", word) or word.lower() in taken or len(word) > 60:

@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import Any
 
 from steelyard.export.plan import (
+    UNKNOWN_CELLS,
     Bins,
     Density,
     Grouping,
@@ -56,6 +57,12 @@ class Terms:
 
     picks: list[Callable[[Row], float]] = field(default_factory=list)
     """The numbers of a sum: those of its classes, or the log-odds of two."""
+
+    uncounted: dict[int, bool] = field(default_factory=dict)
+    """Columns whose unknown cells are yet to be counted: see ``Plan.counted``."""
+
+    joined: dict[int, str] = field(default_factory=dict)
+    """Of such columns, a joined number that is NULL for values never seen."""
 
     def number(self, x: float, bare: bool = False) -> str:
         """Write a number."""
@@ -120,9 +127,15 @@ class Terms:
             ]
         keys = [dialect.value(value, is_key=True) for value in term.values]
         kind, name = dialect.key_type(term.values), self.plan.columns[term.column].name
-        keyed = zip(keys, term.rows, strict=True)
-        nonzero = [(key, row) for key, row in keyed if any(p(row) for p in self.picks)]
-        numbers = self._joined(cell, kind, nonzero, name) if nonzero else []
+        is_counted = term.column in self.uncounted
+        keyed = [
+            (key, row)
+            for key, row in zip(keys, term.rows, strict=True)
+            if is_counted or any(pick(row) for pick in self.picks)
+        ]
+        numbers = self._joined(cell, kind, keyed, name) if keyed else []
+        if is_counted:
+            self.joined[term.column] = numbers[0]
         zero, added = self.number(0.0), []
         for i, missing in enumerate(pick(term.missing) for pick in self.picks):
             what = f"coalesce({numbers[i]}, {zero})" if numbers else ""
@@ -188,6 +201,28 @@ class Terms:
         upper = self._tree(cell, edges[middle + 1 :], results[middle + 1 :])
         test = f"WHEN {cell} <= {number(edges[middle], bare=True)}"
         return f"{test} THEN CASE {lower} END ELSE CASE {upper} END"
+
+    # -------------------------------------------------------------- unknown cells
+
+    def _unknown(self, column: int) -> str:
+        """Write 1 for an unknown cell of a column, and 0 for others."""
+        by_missing = self.uncounted.pop(column)
+        cell, values = self.cell(column), self.plan.columns[column].values
+        dialect, name = self.to.dialect, self.plan.columns[column].name
+        when_missing = f"WHEN {cell} IS NULL THEN {int(by_missing)}"
+        if self.plan.columns[column].kind == "number" or not values:
+            rest = int(self.plan.columns[column].kind == "category")
+            return f"CASE {when_missing} ELSE {rest} END"
+        keys = [dialect.value(value, is_key=True) for value in values]
+        if column not in self.joined and len(values) > _MAX_CASES:
+            types = dialect.key_type(values), dialect.types[2]
+            alias = self.to.join(cell, types, [[key, "1"] for key in keys], name)
+            self.joined[column] = self.to.number(alias, 0)
+        if column in self.joined:
+            when_new = f"WHEN {self.joined[column]} IS NULL THEN 1 ELSE 0"
+        else:
+            when_new = f"WHEN {cell} IN ({', '.join(keys)}) THEN 0 ELSE 1"
+        return f"CASE {when_missing} {when_new} END"
 
     # ------------------------------------------------------------------ densities
 
@@ -298,6 +333,9 @@ class ScoringQuery(Terms):
     contributed: list[tuple[str, str]] = field(default_factory=list)
     """Contributions: expressions and the names of their columns."""
 
+    counted: list[tuple[str, str]] = field(default_factory=list)
+    """The number of unknown cells and its name, if they are counted."""
+
     def outputs(self, probabilities: bool) -> list[tuple[str, str]]:
         """Return what the statement selects: expressions and names."""
         root, classes = self.plan.root, self.plan.classes
@@ -310,13 +348,13 @@ class ScoringQuery(Terms):
                     ("NULL" if z is None else self.scaled(z, root.scale), f"score({c})")
                     for z, c in zip(scores, labels, strict=True)
                 ]
-                return [(best, "prediction"), *named, *self.contributed]
+                return [(best, "prediction"), *named, *self.counted, *self.contributed]
             proba = self.softmax(root, scores)
         else:
             proba = [self.to.let(p, "p") for p in self.posterior(root)]
             best = self.winner(root, proba)
         named = [(p, f"p({c})") for p, c in zip(proba, classes, strict=True)]
-        return [(best, "prediction"), *named, *self.contributed]
+        return [(best, "prediction"), *named, *self.counted, *self.contributed]
 
     # ----------------------------------------------------------------------- scores
 
@@ -326,6 +364,8 @@ class ScoringQuery(Terms):
         base = node.base[1:] if self.plan.unit else [pick(node.base) for pick in picks]
         sums = [[self.number(b)] if b > float("-inf") else [] for b in base]
         named: dict[tuple[int, int], str] = {}
+        unknown: list[str] = []
+        self.uncounted = self.plan.counted() if node is self.plan.root else {}
         for j, terms in groupby(self.terms(node), itemgetter(0)):
             for i, numbers in enumerate(
                 zip(*(added for _, added in terms), strict=True)
@@ -335,11 +375,18 @@ class ScoringQuery(Terms):
                     named[j, i] = self.to.let(self.to.sum(parts), attributes[j])
                     parts = [named[j, i]]
                 sums[i] += parts if sums[i] else []
+            if j in self.uncounted:
+                unknown.append(self._unknown(j))
             if self.to.is_crowded():
                 sums = [
                     [self.total(parts, "so far")] if parts else [] for parts in sums
                 ]
-                self.to.wait_for(name for parts in sums for name in parts)
+                unknown = unknown and [self.total(unknown, "unknown so far")]
+                self.to.wait_for(name for parts in [*sums, unknown] for name in parts)
+        for j in list(self.uncounted):
+            unknown.append(self._unknown(j))
+        if unknown:
+            self.counted = [(self.total(unknown, "unknown cells"), UNKNOWN_CELLS)]
         if self.contributions:
             self.add_contributions(node, named)
         if self.plan.unit:

@@ -212,12 +212,16 @@ class NBModel(Model):
         assert self.marginal is not None
         return PartialRows(self, self.marginal)
 
+    def unknown_cells(self, codes: Codes) -> Ints:
+        """Return the number of cells of each row that are averaged over, shape (n,)."""
+        if self.marginal is None:
+            return np.zeros(codes.n_rows, dtype=np.int64)
+        observed = observed_columns(codes, self.marginal.columns)
+        return np.asarray((~observed).sum(axis=1))
+
     def partial_rows(self, codes: Codes) -> Ints:
         """Return the positions of rows with cells that are averaged over."""
-        if self.marginal is None:
-            return np.empty(0, dtype=np.int64)
-        observed = observed_columns(codes, self.marginal.columns)
-        return np.flatnonzero(~observed.all(axis=1))
+        return np.flatnonzero(self.unknown_cells(codes))
 
     @cached_property
     def _marked(self) -> Floats:
