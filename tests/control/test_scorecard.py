@@ -589,3 +589,42 @@ def test_ends_of_a_card_are_the_points_of_its_worst_and_best_rows():
     points, (card,) = made.points(X), made.cards
     assert card.ends() == (points.min(), points.max())
     assert card.start != 0 and np.ptp(points) > 0
+
+
+def partly_known(unknown="marginal"):
+    """Return a model of columns that repeat each other, and rows with hidden cells."""
+    rng = np.random.default_rng(0)
+    y = rng.random(900) < 0.25
+    X = pd.DataFrame({f"x{j}": 2.0 * y + rng.exponential(size=900) for j in range(4)})
+    clf = sy.ShrinkageNB(
+        strength=(1.0, 4.0, 1.0), interactions=[("x0", "x1")], unknown=unknown
+    )
+    hidden = X.where(rng.random(X.shape) < 0.5)
+    return clf.fit(X, np.where(y, "yes", "no")), X, hidden, y
+
+
+@pytest.mark.parametrize("interactions", [0, 1])
+def test_points_are_counted_from_what_suits_partly_known_rows(
+    interactions, monkeypatch
+):
+    clf, X, hidden, y = partly_known()
+    card = scorecard_of(clf, X, interactions=interactions)
+    monkeypatch.setattr("steelyard.control.scorecard._from_unknown", lambda *of: of[3])
+    before = scorecard_of(clf, X, interactions=interactions)
+    np.testing.assert_array_equal(card.points(X), before.points(X))
+    lines = card.to_frame().set_index("value")["points"]
+    assert (lines["(unknown)"] == 0).all()
+    start = card.cards[0].start
+    assert card.points(X.iloc[:1] * np.nan).tolist() == [start]
+    losses = [
+        -np.log(np.where(y, p[:, 1], p[:, 0])).mean()
+        for p in (card.predict_proba(hidden), before.predict_proba(hidden))
+    ]
+    assert losses[0] < losses[1]
+
+
+def test_points_of_a_model_that_adds_up_are_as_they_were():
+    clf, X, _, _ = partly_known("sum")
+    other, *_ = partly_known()
+    cards = [scorecard_of(of, X) for of in (clf, other.set_params(unknown="sum"))]
+    assert cards[0].to_frame().equals(cards[1].to_frame())

@@ -22,6 +22,11 @@ _RIDGE, _RIDGE_OF_START = 1.0, 1e-9
 
 _MAX_ITERATIONS, _TOLERANCE = 50, 1e-8
 
+# Partly known rows that the points of unknown cells are fitted to, and cells of them;
+# the largest share of cells that is hidden in a row, and the seed.
+_PARTLY_KNOWN_ROWS, _PARTLY_KNOWN_CELLS = 20_000, 4_000_000
+_MAX_HIDDEN, _SEED = 0.7, 0
+
 # Share of the cells that are merged before values are fitted again.
 _MERGED_SHARE = 0.05
 
@@ -341,6 +346,56 @@ def _ward(column: CardColumn, most: int) -> CardColumn:
         first[merged] = merged.min()
     positions = np.unique(first, return_inverse=True)[1]
     return replace(column, groups=positions[column.groups])
+
+
+# ------------------------------------------------------------------------ unknown cells
+
+
+def unknown_values(
+    fit: CardFit, values: Floats, averaged: Sequence[tuple[int, ...]]
+) -> Floats:
+    """Return what unknown cells of columns should add to log-odds, shape (columns,).
+
+    Some cells of the rows are hidden, a share that differs from row to row; the values
+    that suit these rows best come nearest to the probabilities of whole rows. The means
+    of the cells do not: then a row of which little is known is answered as surely as a
+    whole one. ``values`` are the start and the values of cells. ``averaged`` has the
+    columns of the table that each column of the card reads; none if its unknown cells
+    have a meaning of their own, which stays 0.
+    """
+    from scipy.optimize import minimize
+
+    n, random = len(fit.target), np.random.default_rng(_SEED)
+    limit = _PARTLY_KNOWN_CELLS // len(fit.columns)
+    rows = np.resize(np.arange(n), min(_PARTLY_KNOWN_ROWS, limit))
+    if n > len(rows):
+        rows = np.linspace(0, n - 1, len(rows)).astype(np.int64)
+    shares = _MAX_HIDDEN * random.random(len(rows))
+    names = sorted({name for names in averaged for name in names})
+    hidden = {name: random.random(len(rows)) < shares for name in names}
+    of_known = np.full(len(rows), values[0])
+    is_unknown = np.zeros((len(rows), len(fit.columns)))
+    by_column = zip(fit.columns, fit.by_column(values), averaged, strict=True)
+    for k, (column, of_cells, of_table) in enumerate(by_column):
+        cells = column.groups[column.codes[rows]]
+        for name in of_table:
+            cells = np.where(hidden[name], 0, cells)
+        of_known += np.concatenate([[0.0], of_cells])[cells]
+        if of_table:
+            is_unknown[:, k] = cells == 0
+    target = fit.target[rows]
+
+    def loss(unknown: Floats) -> tuple[float, Floats]:
+        odds = of_known + is_unknown @ unknown
+        slope = 1.0 / (1.0 + np.exp(-odds)) - target
+        penalty = _RIDGE / len(rows)
+        return (
+            cross_entropy(odds, target) + 0.5 * penalty * float(unknown @ unknown),
+            is_unknown.T @ slope / len(rows) + penalty * unknown,
+        )
+
+    start = np.zeros(len(fit.columns))
+    return np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B").x)
 
 
 # ------------------------------------------------------------------------- whole points

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.allowed import Check, number, whole
 from steelyard._common.arrays import Floats, Ints
+from steelyard.classifiers.fitted import answering_model
 from steelyard.control.card import Card, CardModel, CardRow, Scorecard
 from steelyard.control.card_cells import (
     CardColumn,
@@ -21,6 +22,7 @@ from steelyard.control.card_cells import (
     merged_fit,
     pooled,
     rounded,
+    unknown_values,
 )
 from steelyard.exceptions import ParameterError, check_fitted
 from steelyard.explain.shared import (
@@ -82,6 +84,9 @@ def scorecard_of(
     categories are merged where that costs least; the values of what is left come
     nearest to the probabilities of the model, and are rounded together so that their
     log-loss stays. A curve that never falls, or never rises, does so on the card.
+    What is not known adds nothing. If the model averages over unknown cells, as the
+    default does, the points of a column are counted from the value that suits partly
+    known rows best.
 
     Parameters
     ----------
@@ -191,6 +196,7 @@ def _card(
         exact[0] += zero
         points = rounded(exact, fit.curvature)
         again = pooled(fit, points)
+    points = _from_unknown(clf, fit, schema, points, unit, zero)
     rows = design(fit.columns, len(truth))
     odds = {"merged": rows @ fit.values, "points": unit * (rows @ points - zero)}
     p = fit.target.clip(1e-15, 1.0 - 1e-15)
@@ -219,6 +225,28 @@ def _card(
         loss,
         fit.n_cells,
     )
+
+
+def _from_unknown(
+    clf: Any, fit: CardFit, schema: TableSchema, points: Ints, unit: float, zero: float
+) -> Ints:
+    """Return points relative to those of an unknown cell; totals of rows are the same.
+
+    That is for columns whose missing cells the model averages over.
+    """
+    moments = getattr(answering_model(clf), "marginal", None)
+    if moments is None or not fit.columns:
+        return points
+    averaged = []
+    for column in fit.columns:
+        sides = schema.features[column.attribute].sides
+        names = tuple(side.feature for side in sides) or (column.attribute,)
+        averaged.append(names if moments.columns[list(names)].all() else ())
+    values = np.asarray(unit * points, dtype=np.float64)
+    values[0] -= unit * zero
+    shifts: Ints = np.round(unknown_values(fit, values, averaged) / unit)
+    sizes = [column.n_cells for column in fit.columns]
+    return points + np.concatenate([[shifts.sum()], -np.repeat(shifts, sizes)])
 
 
 def _card_rows(
