@@ -378,3 +378,46 @@ def test_labels_with_blanks_at_their_ends_are_not_unknown_classes():
     for labels, is_known in ((["no ", " yes"] * 20, True), (["no", "YES"] * 20, False)):
         unknown = [n for n in clf.check(X, labels) if "unknown" in n.kind]
         assert bool(unknown) != is_known
+
+
+@pytest.mark.parametrize("unknown", ["marginal", "sum"])
+def test_notices_say_what_is_done_about_unknown_cells(unknown):
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    X = pd.DataFrame(
+        {
+            "size": y + rng.normal(size=200),
+            "mass": y + rng.normal(size=200),
+            "sky": np.array(["sun", "rain"])[(y + (rng.random(200) < 0.2)) % 2],
+        }
+    )
+    settings = {"strength": (1.0, 4.0, 1.0), "interactions": None}
+    clf = sy.ShrinkageNB(**settings).fit(X, y).set_params(unknown=unknown)
+    new = X.assign(size=np.nan, sky="fog")
+    new.loc[:50, "mass"] = np.nan
+    averages = "answers are averages over what these cells may be"
+    done = averages if unknown == "marginal" else "left out"
+    found = {notice.kind: notice for notice in clf.check(new)}
+    assert {found[k].done for k in ("all-missing", "new-missing", "unseen")} == {done}
+    sure = "answers may be too sure" in found["new-missing"].advice
+    assert sure == (unknown == "sum")
+    (lacking,) = [n for n in clf.check(X.drop(columns="mass")) if n.column == "mass"]
+    assert (averages in lacking.advice) == (unknown == "marginal")
+    # A method that adds up leaves such cells out.
+    naive = {n.kind: n for n in sy.NaiveBayes().fit(X, y).check(new)}
+    assert naive["all-missing"].done == "left out"
+
+
+@pytest.mark.parametrize("unknown", ["marginal", "sum"])
+def test_evaluations_count_rows_with_unknown_cells(unknown):
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    X = rng.normal(size=(200, 3)) + y[:, None]
+    settings = {"strength": (1.0, 4.0, 1.0), "interactions": None}
+    clf = sy.ShrinkageNB(**settings).fit(X, y).set_params(unknown=unknown)
+    new = X + 0.01
+    new[:30, 1] = np.nan
+    kinds = {n.kind: n for n in sy.evaluate(clf, new, y).notices}
+    assert ("unknown-cells" in kinds) == (unknown == "marginal")
+    if unknown == "marginal":
+        assert kinds["unknown-cells"].rows == 30

@@ -245,6 +245,8 @@ class FittedNB:
         """
         codes = self._encode(X, check)
         model = answering_model(self)
+        if check is not None:
+            check.add_codes(model, codes)
         asked = [getattr(model, _QUESTIONS[method]) for method in methods]
         return [ask(codes, self.n_jobs) for ask in asked]
 
@@ -259,9 +261,9 @@ class FittedNB:
         """Return notices about new rows, compared with those of training.
 
         Values that training never saw, with the nearest one that it did; numbers far
-        beyond those of training; columns that are missing, renamed or empty. With
-        labels, for rows to evaluate on: rows that were learned from, repeated rows and
-        unknown classes.
+        beyond those of training; columns that are missing, renamed or empty, and what
+        the model does about their cells. With labels, for rows to evaluate on: rows
+        that were learned from, repeated rows and unknown classes.
 
         Parameters
         ----------

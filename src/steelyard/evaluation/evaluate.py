@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.one_cell import by_spelling
 from steelyard._common.progress import progress as show_progress
+from steelyard.classifiers.fitted import answering_model
 from steelyard.evaluation.metrics import thresholds
 from steelyard.evaluation.result import Evaluation, MeasureTable
 from steelyard.evaluation.shares import check_costs
@@ -197,7 +198,7 @@ def evaluate_chunks(
                 rows.add(X, y)
             names = label_names(y, positions)
             true += [positions.setdefault(name, len(positions)) for name in names]
-            labels, probabilities = _predict(model, X)
+            labels, probabilities = _predict(model, X, rows)
             check_n_labels(len(y), len(labels))
             predicted.append(labels)
             proba.append(probabilities)
@@ -283,9 +284,16 @@ def _check_folds(folds: int, true: NDArray[np.intp]) -> None:
         warnings.warn(f"{small} than there are folds", UserWarning, stacklevel=3)
 
 
-def _predict(model: Any, X: Any) -> tuple[NDArray[np.intp], Any]:
-    """Return positions of the predicted classes, and probabilities if there are any."""
+def _predict(
+    model: Any, X: Any, rows: NewRows | None = None
+) -> tuple[NDArray[np.intp], Any]:
+    """Return positions of the predicted classes, and probabilities if there are any.
+
+    ``rows`` count those that are partly known.
+    """
     place = {label: k for k, label in enumerate(model.classes_.tolist())}
+    if rows is not None and rows.averages:
+        rows.add_codes(answering_model(model), model._encode(X))
     predicted = np.array([place[label] for label in model.predict(X).tolist()])
     proba = model.predict_proba(X) if hasattr(model, "predict_proba") else None
     return predicted, proba

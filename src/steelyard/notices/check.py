@@ -27,8 +27,9 @@ from steelyard.notices.notice import (
     all_notices,
     column_checks,
     column_notices,
+    unknown_cells_notice,
 )
-from steelyard.table.codes import comparable
+from steelyard.table.codes import Codes, comparable
 from steelyard.table.columns import TableColumn
 from steelyard.table.dates import date_of_part
 from steelyard.table.encoding import Look, encode, factor_as_fitted
@@ -169,7 +170,12 @@ class NewRows:
         if counts is not None and counts.schema.n_codes == schema.n_codes:
             totals, by_code = counts.by_class.tolist(), counts.by_code.ravel().tolist()
         training = fitted.training_
-        self.columns = column_checks(schema, training.ranges, totals, by_code)
+        moments = getattr(fitted.model_, "marginal", None)
+        if getattr(fitted, "unknown", None) == "sum":
+            moments = None
+        odds = None if moments is None else moments.value_odds.tolist()
+        self.columns = column_checks(schema, training.ranges, totals, by_code, odds)
+        self._n_partly_known, self.averages = 0, moments is not None
         self._classes = {s for c in fitted.classes_.tolist() for s in _spellings(c)}
         self._learned: RowHashes | None = training.row_hashes
         self._others: dict[Notice, None] = {}
@@ -182,6 +188,11 @@ class NewRows:
         self._n_rows += table.n_rows
         self._matched(table)
         return lambda j, column, codes: _add_cells(self.columns[j], column, codes)
+
+    def add_codes(self, model: Any, codes: Codes) -> None:
+        """Count rows with cells that a model averages over."""
+        if self.averages:
+            self._n_partly_known += len(model.partial_rows(codes))
 
     def add(self, X: Any, y: Any = None) -> None:
         """Examine further rows; with labels as rows to evaluate on."""
@@ -203,6 +214,7 @@ class NewRows:
     def notices(self) -> list[Notice]:
         """Return what is suspicious about all rows so far, worst first."""
         others = [*self._others, *self._unknown_classes(), *self._learned_rows()]
+        others += unknown_cells_notice(self._n_partly_known, self._n_rows)
         return all_notices(self.columns, others)
 
     def _matched(self, table: Table) -> list[TableColumn | None]:
@@ -219,7 +231,7 @@ class NewRows:
         lacking = (name for name in expected if name not in names)
         parts = {name for name in lacking if date_of_part(name) in names}
         named = [name for name in expected if name not in parts]
-        notices, matched = column_notices(names, named, advice)
+        notices, matched = column_notices(names, named, advice, self.averages)
         self._others |= dict.fromkeys(notices)
         columns = {str(column.name): column for column in table.columns}
         by_name = {**table.parts, **columns}

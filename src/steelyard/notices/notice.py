@@ -41,6 +41,7 @@ _KINDS = {
     "few-interactions": (2, ""),
     "nearly-empty": (1, "are nearly empty"),
     "constant": (1, "hold one value only"),
+    "unknown-cells": (1, ""),
 }
 
 # More columns with the same are one notice.
@@ -214,6 +215,22 @@ def in_one_line(notices: Sequence[Notice]) -> str:
     return f"noticed: {'. '.join(texts)}{more}"
 
 
+_AVERAGED = "answers are averages over what these cells may be"
+
+
+def unknown_cells_notice(n: int, n_rows: int) -> Iterator[Notice]:
+    """Report in how many rows a model averages over unknown cells.
+
+    Examples
+    --------
+    >>> [notice.text for notice in unknown_cells_notice(2, 5)]
+    ['2 of 5 rows have unknown cells']
+    """
+    if n:
+        text = f"{rows_have(n, n_rows)} unknown cells"
+        yield Notice("unknown-cells", text, None, n, _AVERAGED)
+
+
 def rows_have(n: int, of: int) -> str:
     """Return how many rows of how many, as a sentence begins.
 
@@ -251,6 +268,10 @@ class ColumnCheck:
     had_missing: bool
     """Whether a training row had a missing cell here, or may have had."""
 
+    is_averaged: bool = False
+    """Whether the model averages over values never seen, and over missing cells if
+    these have no code or number in their place."""
+
     n_rows: int = 0
     n_missing: int = 0
     n_unseen: int = 0
@@ -283,18 +304,26 @@ class ColumnCheck:
         """Return what is suspicious about the new cells."""
         return [*self._unseen(), *self._beyond(), *self._missing()]
 
+    @property
+    def averages_missing(self) -> bool:
+        """Whether the model averages over missing cells."""
+        feature = self.feature
+        return self.is_averaged and not feature.missing_code and feature.fill is None
+
     def _missing(self) -> Iterator[Notice]:
         n, n_rows = self.n_missing, self.n_rows
+        done = _AVERAGED if self.averages_missing else "left out"
         if self.had_missing or n_rows < 2:
             return
         if n == n_rows:
             text = f"missing in all {n_rows:,} rows, and in none of training"
             advice = "was the column lost or renamed?"
-            yield Notice("all-missing", text, self.name, n, "left out", advice)
+            yield Notice("all-missing", text, self.name, n, done, advice)
         elif n >= max(_MIN_ROWS, _MIN_SHARE * n_rows):
             text = f"{rows_have(n, n_rows)} no value, and all of training had one"
-            advice = "learn from rows with missing cells too: answers may be too sure"
-            yield Notice("new-missing", text, self.name, n, "left out", advice)
+            advice = "learn from rows with missing cells too"
+            advice += "" if self.averages_missing else ": answers may be too sure"
+            yield Notice("new-missing", text, self.name, n, done, advice)
 
     def _unseen(self) -> Iterator[Notice]:
         if not self.n_unseen:
@@ -307,7 +336,8 @@ class ColumnCheck:
         text = f"{rows_have(self.n_unseen, self.n_rows)} a value that training never "
         text += f"saw: {', '.join(names)}"
         advice = "correct the spelling, or fit again with such rows"
-        yield Notice("unseen", text, self.name, self.n_unseen, "left out", advice)
+        done = _AVERAGED if self.is_averaged else "left out"
+        yield Notice("unseen", text, self.name, self.n_unseen, done, advice)
 
     def _beyond(self) -> Iterator[Notice]:
         if not self.n_beyond or self.ends is None:
@@ -343,6 +373,7 @@ def column_checks(
     ranges: Sequence[Any],
     totals: Sequence[float],
     by_code: Sequence[float],
+    value_odds: Sequence[float] | None = None,
 ) -> list[ColumnCheck]:
     """Return a check of each column, by what training counted.
 
@@ -356,6 +387,9 @@ def column_checks(
         Weight of each class.
     by_code : sequence of V * K float
         Weight of each code within each class, row by row.
+    value_odds : sequence of float, default=None
+        Those of ``steelyard.model.marginal``, of a model that averages over unknown
+        cells.
     """
     checks: list[ColumnCheck] = []
     first, n_classes, total = 0, len(totals), sum(totals)
@@ -372,15 +406,19 @@ def column_checks(
             elif numbers is not None and numbers.weight > 0.0:
                 n_missing = total - numbers.weight
             had_missing = n_missing > 1e-9 * total or feature.fill is not None
-            checks.append(ColumnCheck(name, feature, ends, had_missing))
+            is_averaged = value_odds is not None and value_odds[column] == 0.0
+            checks.append(ColumnCheck(name, feature, ends, had_missing, is_averaged))
         first += feature.n_codes
     return checks
 
 
 def column_notices(
-    names: Sequence[str], expected: Sequence[str], advice_on_extra: str
+    names: Sequence[str],
+    expected: Sequence[str],
+    advice_on_extra: str,
+    averages: bool = False,
 ) -> tuple[list[Notice], dict[str, str]]:
-    """Compare names of columns with those of a model.
+    """Compare names of columns with those of a model, which may average over them.
 
     Returns
     -------
@@ -404,6 +442,7 @@ def column_notices(
             continue
         near = _nearest(name, others)
         advice = f"is it {near!r}?" if near else "add it, empty where it is not known"
+        advice += f": {_AVERAGED}" if averages and not near else ""
         notices.append(Notice("missing-column", "is missing", name, advice=advice))
     extra = [name for name in others if name not in matched.values()]
     if extra:
