@@ -392,6 +392,23 @@ def test_what_an_array_on_a_device_cannot_do_is_refused_in_words(there):
             getattr(clf, method)(X)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_cells_that_are_averaged_over_are_refused_on_the_device(there, n_classes):
+    X, y = whole_numbers(n_classes, np.int64)
+    X, y = X[:160], y[:160]
+    settings = {"strength": (1.0, 4.0, 1.0), "interactions": None}
+    clf = sy.ShrinkageNB(categorical_features="all", **settings).fit(X, y)
+    proba = clf.predict_proba(there(X)).copy_to_host()
+    assert_allclose(proba, clf.predict_proba(X), rtol=0, atol=1e-12)
+    new = X.copy()
+    new[5, 2] = X[:, 2].max() + 3
+    with pytest.raises(ValueError, match=r"Column 2 has the value .* unknown='sum'"):
+        clf.predict_proba(there(new))
+    clf.set_params(unknown="sum")
+    proba = clf.predict_proba(there(new)).copy_to_host()
+    assert_allclose(proba, clf.predict_proba(new), rtol=0, atol=1e-12)
+
+
 @real
 @pytest.mark.parametrize("library", ["cupy", "torch"])
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64])

@@ -11,6 +11,7 @@ from numba import cuda
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints, is_on_device
+from steelyard.classifiers.fitted import answering_model
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.fitting.recipe import Recipe, RowsHere
 from steelyard.gpu.device_codes import ColumnPairs, DeviceCodes, bytes_to_device, padded
@@ -85,7 +86,7 @@ class ArrayRows(RowsHere):
 
     def predicted(self, fitted: Any, method: str) -> Any:
         """Predict on the device; probabilities stay there, as its library's."""
-        model = fitted.model_
+        model = answering_model(fitted)
         if not isinstance(model, NBModel) or len(model.schema.gaussian):
             raise ParameterError(
                 f"A GPU does not predict with this {type(fitted).__name__}. Copy X to "
@@ -96,7 +97,9 @@ class ArrayRows(RowsHere):
                 f"{method} of an array in the memory of a GPU is not there yet. Copy X "
                 "to an array of NumPy."
             )
-        codes = _known_codes(fitted.encoder_, device_bytes(self.X))
+        there = device_bytes(self.X)
+        codes = _known_codes(fitted.encoder_, there)
+        _refuse_unknown(model, there, codes)
         out = _empty((codes.n_rows, model.n_classes), self.X)
         proba_on_device(model, codes, cuda.as_cuda_array(out))
         if method == "predict_proba":
@@ -256,6 +259,22 @@ def _known_codes(encoder: TableEncoder, given: DeviceBytes) -> DeviceCodes:
     codes = given.codes(schema)
     look_up = look_up_of(schema, np.dtype(np.uint8), given.lows)
     return replace(codes, meanings=tuple(look_up))
+
+
+def _refuse_unknown(model: NBModel, given: DeviceBytes, codes: DeviceCodes) -> None:
+    """Raise an error for categories never seen, if the model averages over them."""
+    if model.marginal is None:
+        return
+    counted = histograms(given.narrow, given.n_rows)
+    of_columns = zip(counted, codes.meanings, model.marginal.columns, strict=True)
+    for j, (counts, meanings, is_averaged) in enumerate(of_columns):
+        unseen = np.flatnonzero((counts > 0) & (meanings == 0))
+        if is_averaged and unseen.size:
+            raise TableError(
+                f"Column {j} has the value {given.lows[j] + unseen[0]}, which training "
+                "never saw. The model averages over what it may be, which a GPU does "
+                "not: copy X to an array of NumPy, or set unknown='sum'."
+            )
 
 
 def _empty(shape: tuple[int, int], like: Any) -> Any:
