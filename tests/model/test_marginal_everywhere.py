@@ -1,0 +1,242 @@
+"""Rows with missing cells have the same answer on every route, never a stale one."""
+
+import copy
+import pickle
+import runpy
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import log_loss
+
+import steelyard as sy
+from steelyard.classifiers.fitted import answering_model
+from steelyard.displays import NomogramDisplay
+from steelyard.persistence.files import load_fitted
+
+pytestmark = pytest.mark.plain
+
+PAIRS = [["a", "sky"]]
+
+
+def made(n=240, n_classes=2, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, n)
+    shared = rng.normal(size=n) + y
+    X = pd.DataFrame(
+        {
+            "a": shared + 0.5 * rng.normal(size=n),
+            "b": shared + 0.5 * rng.normal(size=n),
+            "sky": np.where(rng.random(n) < 0.3 + 0.4 * (y > 0), "sun", "rain"),
+            "d": rng.normal(size=n),
+        }
+    )
+    return X, np.array(["no", "yes", "maybe"])[y]
+
+
+def default(**settings):
+    return sy.ShrinkageNB(
+        **{"strength": (2.0, 8.0, 2.0), "interactions": PAIRS, **settings}
+    )
+
+
+@pytest.fixture(scope="module", params=[2, 3])
+def fitted(request):
+    """A model, rows with missing cells, their answers and labels."""
+    X, y = made(n_classes=request.param)
+    clf = default().fit(X, y)
+    Z = X.where(np.random.default_rng(1).random(X.shape) >= 0.4)
+    Z.loc[7, "sky"] = "hail"
+    Z.iloc[9] = None
+    summed = copy.copy(clf).set_params(unknown="sum").predict_proba(Z)
+    proba = clf.predict_proba(Z)
+    assert np.abs(proba - summed).max() > 0.05
+    return clf, Z, proba, y
+
+
+def by_scorer(clf, Z):
+    score = clf.scorer()
+    return [list(score(row).values()) for row in Z.astype(object).to_dict("records")]
+
+
+def by_python(clf, Z, folder):
+    clf.export(folder / "model.py")
+    score = runpy.run_path(str(folder / "model.py"))["score"]
+    rows = Z.astype(object).where(Z.notna(), None).to_dict("records")
+    return [list(score(row).values()) for row in rows]
+
+
+def by_file(load):
+    def route(clf, Z, folder):
+        clf.save(folder / "model.json")
+        return load(folder / "model.json").predict_proba(Z)
+
+    return route
+
+
+def by_scan(clf, Z, folder):
+    Z.to_csv(folder / "rows.csv", index=False)
+    return np.vstack(list(clf.predict_chunks(sy.scan(folder / "rows.csv"))))
+
+
+def by_dask(clf, Z, folder):
+    frames = pytest.importorskip("dask.dataframe")
+    return clf.predict_proba(frames.from_pandas(Z, npartitions=3)).compute()
+
+
+def by_polars(clf, Z, folder):
+    polars = pytest.importorskip("polars")
+    return clf.predict_proba(polars.from_pandas(Z))
+
+
+def single_rows(clf, Z, folder):
+    return np.vstack([clf.predict_proba(Z.iloc[[i]]) for i in range(len(Z))])
+
+
+def threads(clf, Z, folder):
+    return copy.copy(clf).set_params(n_jobs=2).predict_proba(Z)
+
+
+def undone_edit(clf, Z, folder):
+    edits = [{"column": "a", "remove": True}]
+    return clf.edited(edits, reason="a test").unedited().predict_proba(Z)
+
+
+def same_prior(clf, Z, folder):
+    rates = np.exp(clf.class_log_prior_)
+    other = clf.with_prior(np.full(len(rates), 1.0 / len(rates)))
+    return other.with_prior(rates).predict_proba(Z)
+
+
+ROUTES = {
+    "pickle": (lambda clf, Z, _: pickle.loads(pickle.dumps(clf)).predict_proba(Z), 0),
+    "deepcopy": (lambda clf, Z, _: copy.deepcopy(clf).predict_proba(Z), 0),
+    "log": (lambda clf, Z, _: np.exp(clf.predict_log_proba(Z)), 1e-14),
+    "load": (by_file(sy.load), 1e-12),
+    "command line": (by_file(load_fitted), 1e-12),
+    "scorer": (lambda clf, Z, _: by_scorer(clf, Z), 1e-12),
+    "python": (by_python, 1e-12),
+    "scan": (by_scan, 0),
+    "dask": (by_dask, 0),
+    "polars": (by_polars, 0),
+    "order of columns": (lambda clf, Z, _: clf.predict_proba(Z[Z.columns[::-1]]), 0),
+    "single rows": (single_rows, 0),
+    "threads": (threads, 0),
+    "undone edit": (undone_edit, 1e-12),
+    "same prior": (same_prior, 1e-9),
+}
+
+
+@pytest.mark.parametrize("name", ROUTES)
+def test_routes_give_the_answers_of_predict_proba(name, fitted, tmp_path):
+    clf, Z, proba, _ = fitted
+    route, tolerance = ROUTES[name]
+    np.testing.assert_allclose(route(clf, Z, tmp_path), proba, rtol=0, atol=tolerance)
+
+
+def test_an_evaluation_measures_these_answers(fitted):
+    clf, Z, proba, y = fitted
+    found = sy.evaluate(clf, Z, y).metrics["log_loss"]
+    assert found == pytest.approx(log_loss(y, proba, labels=clf.classes_))
+
+
+def test_drift_compares_these_answers(fitted):
+    clf, Z, proba, _ = fitted
+    (period,) = clf.drift(Z).periods
+    assert period.mean_score == pytest.approx(proba[:, -1].mean(), abs=1e-12)
+    summed = copy.copy(clf).set_params(unknown="sum")
+    psi = [
+        [row["psi"] for row in of.drift(Z).rows() if row["column"].startswith("p(")]
+        for of in (clf, summed)
+    ]
+    assert psi[0] and psi[0] != psi[1]
+    whole = made(n_classes=len(clf.classes_))[0]
+    assert clf.drift(whole).rows() == summed.drift(whole).rows()
+
+
+def same_moments(one, other):
+    for name, values in vars(one.model_.marginal).items():
+        others = getattr(other.model_.marginal, name)
+        np.testing.assert_allclose(values, others, rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+def test_moments_are_those_of_all_rows_that_were_learned_from(fitted):
+    clf, Z, _, y = fitted
+    X, _ = made(n_classes=len(clf.classes_))
+    first = default().partial_fit(X[:120], y[:120], classes=clf.classes_)
+    before = first.predict_proba(Z)
+    first.partial_fit(X[120:], y[120:])
+    assert np.abs(first.predict_proba(Z) - before).max() > 1e-3
+    whole = default().partial_fit(X, y)
+    same_moments(first, whole)
+    np.testing.assert_allclose(
+        first.predict_proba(Z), whole.predict_proba(Z), atol=1e-9
+    )
+    again = copy.deepcopy(clf).fit(X[:150], y[:150])
+    same_moments(again, default().fit(X[:150], y[:150]))
+
+
+CHANGED = {
+    "constrained": lambda X, y: default(
+        interactions=None, constraints={"a": "increasing"}
+    ).fit(X, y),
+    "edited": lambda X, y: (
+        default().fit(X, y).edited([{"column": "b", "remove": True}], reason="a test")
+    ),
+    "another prior": lambda X, y: default().fit(X, y).with_prior([0.9, 0.1]),
+    "weighted": lambda X, y: default().fit(X, y, np.linspace(0.1, 2.0, len(y))),
+    "balanced": lambda X, y: default(class_weight="balanced").fit(X, y),
+    "densities": lambda X, y: default(interactions=None, numeric="gaussian").fit(X, y),
+    "going on": lambda X, y: default().partial_fit(X, y),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_changed_models_average_too(name, tmp_path):
+    X, y = made()
+    clf = CHANGED[name](X, y)
+    moments = clf.model_.marginal
+    assert moments is not None
+    nothing = pd.DataFrame({c: [None] for c in X}).astype(
+        {c: float for c in ["a", "b", "d"]}
+    )
+    answer = clf.predict_proba(nothing)[0]
+    np.testing.assert_allclose(answer, moments.base_rates, atol=1e-9)
+    if name == "another prior":
+        np.testing.assert_allclose(answer, [0.9, 0.1], atol=1e-9)
+    Z = X.where(np.random.default_rng(1).random(X.shape) >= 0.4)
+    proba = clf.predict_proba(Z)
+    by_sum = copy.copy(clf)
+    by_sum.unknown = "sum"
+    assert np.abs(proba - by_sum.predict_proba(Z)).max() > 0.01
+    np.testing.assert_allclose(by_scorer(clf, Z), proba, rtol=0, atol=1e-9)
+    clf.save(tmp_path / "model.json")
+    loaded = sy.load(tmp_path / "model.json")
+    np.testing.assert_allclose(loaded.predict_proba(Z), proba, rtol=0, atol=1e-12)
+    whole = by_sum.predict_proba(X)
+    np.testing.assert_array_equal(clf.predict_proba(X), whole)
+
+
+def test_explanations_of_the_whole_model_are_as_they_were(fitted):
+    clf, *_ = fitted
+    summed = copy.copy(clf).set_params(unknown="sum")
+    np.testing.assert_array_equal(clf.feature_importances_, summed.feature_importances_)
+    both = clf.explain_global(), summed.explain_global()
+    np.testing.assert_array_equal(both[0].importance, both[1].importance)
+    pytest.importorskip("matplotlib")
+    drawn = NomogramDisplay.from_estimator(clf)
+    assert drawn.figure_ is not None
+
+
+def test_models_without_moments_add_up():
+    X, y = made()
+    Z = X.where(np.random.default_rng(1).random(X.shape) >= 0.4)
+    for clf in (sy.NaiveBayes(), sy.WeightedNB(), default(unknown="sum")):
+        model = answering_model(clf.fit(X, y))
+        assert getattr(model, "marginal", None) is None
+        assert not model.partial_rows(clf._encode(Z)).size
+        proba = clf.predict_proba(Z)
+        found = by_scorer(clf, Z)
+        np.testing.assert_allclose(found, proba, rtol=0, atol=1e-12)
+    with pytest.raises(ValueError, match="marginal"):
+        default(unknown="mean").fit(X, y)
