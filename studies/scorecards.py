@@ -18,9 +18,11 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import redirect_stdout
+from copy import copy
 from importlib import import_module
 from importlib.util import find_spec
 from io import StringIO
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -97,8 +99,8 @@ def fasterrisk_card(X: pd.DataFrame, y: np.ndarray, new: pd.DataFrame) -> Card:
     return card.predict_prob(new_cells), len(used) + len(set(used))
 
 
-def measured(name: str, packages: list[str]) -> dict[str, np.ndarray]:
-    """Return log-loss, AUC, cells and the cost of rounding of every card."""
+def parts_of(name: str) -> Iterator[tuple[Any, Any, Any, Any]]:
+    """Yield rows and classes to learn from, and those that are held out."""
     data = load_dataset(name)
     X = data.table
     y = (np.asarray(data.target).astype(str) == sorted(data.classes)[1]).astype(int)
@@ -108,12 +110,38 @@ def measured(name: str, packages: list[str]) -> dict[str, np.ndarray]:
         some = np.random.default_rng(0).choice(len(X), MAX_ROWS, replace=False)
         X, y = X.iloc[some].reset_index(drop=True), y[some]
     parts = StratifiedKFold(N_PARTS, shuffle=True, random_state=0).split(X, y)
-    figures: dict[str, list[Any]] = defaultdict(list)
     for old, new in parts:
-        both = X.iloc[old], y[old], X.iloc[new], y[new]
+        yield X.iloc[old], y[old], X.iloc[new], y[new]
+
+
+def measured(name: str, packages: list[str]) -> dict[str, np.ndarray]:
+    """Return log-loss, AUC, cells and the cost of rounding of every card."""
+    figures: dict[str, list[Any]] = defaultdict(list)
+    for both in parts_of(name):
         for card, row in one_part(*both, packages):
             figures[card].append(row)
     return {card: np.mean(rows, axis=0) for card, rows in figures.items()}
+
+
+def hidden(name: str) -> list[list[str]]:
+    """Return lines of log-loss with a share of the held-out cells hidden.
+
+    Of points that are counted from 0 of the model, of the card, and of the model.
+    """
+    losses: dict[float, list[list[float]]] = defaultdict(list)
+    for X, y, new_X, new_y in parts_of(name):
+        clf = ShrinkageNB().fit(X, y)
+        from_zero = scorecard_of(copy(clf).set_params(unknown="sum"), X, y)
+        cards = from_zero, scorecard_of(clf, X, y), clf
+        for share, seed in product((0.0, 0.2, 0.5), range(3)):
+            drawn = np.random.default_rng(seed).random(new_X.shape)
+            rows = new_X.mask(drawn < share, None)
+            probabilities = (card.predict_proba(rows) for card in cards)
+            losses[share].append([log_loss(new_y, p[:, 1]) for p in probabilities])
+    return [
+        [name, f"{share:.0%}", *(f"{x:.4f}" for x in np.mean(rows, axis=0))]
+        for share, rows in losses.items()
+    ]
 
 
 def one_part(
@@ -157,7 +185,15 @@ def main(arguments: list[str] | None = None) -> None:
     """Print a table of the data sets, and the means."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=DATASETS, help="data sets")
-    names = parser.parse_args(arguments).names
+    about = "hide a share of the cells of held-out rows, and compare points"
+    parser.add_argument("--hidden", action="store_true", help=about)
+    given = parser.parse_args(arguments)
+    names = given.names
+    if given.hidden:
+        lines = [line for name in names for line in hidden(name)]
+        header = ["set", "hidden", "from 0", "card", "model"]
+        print(text_table(header, lines, [False, True, True, True, True]))
+        return
     packages = [name for name in PACKAGES if find_spec(name) is not None]
     for name in set(PACKAGES).difference(packages):
         print(f"{PACKAGES[name]} is not installed, and left out: pip install {name}")
