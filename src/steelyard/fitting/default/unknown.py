@@ -34,8 +34,10 @@ _MAX_FACTORS = 32
 # Rows of the sample, and cells of its contributions.
 _MIN_ROWS, _MAX_ROWS, _MAX_CELLS = 1_000, 10_000, 4_000_000
 
-# Added to the variance beyond the factors, as a share of the mean variance.
-_RIDGE = 1e-3
+# Added to the variance beyond the factors, as a share of the mean variance. Densities
+# of columns that are constant in a class have contributions without bounds, which
+# count up to a variance of contributions (log-odds) that no other column has.
+_RIDGE, _MAX_VARIANCE = 1e-3, 100.0
 
 # Digits of the numbers that are kept.
 _DIGITS = 5
@@ -123,7 +125,8 @@ def _moments(
         return None
     loadings = _significant(_loadings(added), of_all=True)
     rest = np.maximum(variance - (loadings**2).sum(axis=1), 0.0)
-    noise = _significant(rest + _RIDGE * variance.mean())
+    ridge = _RIDGE * np.minimum(variance, _MAX_VARIANCE).mean()
+    noise = _significant(rest + ridge)
     return Marginal(
         value_odds=value_odds,
         means=means,
