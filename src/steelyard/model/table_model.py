@@ -21,7 +21,6 @@ from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.kernels import scoring
 from steelyard.model.base import MeanTerms, Model, SomeClasses, TwoArrays
 from steelyard.model.marginal import (
-    Flags,
     Marginal,
     PartialRows,
     observed_columns,
@@ -335,23 +334,13 @@ def centred(model: Model, counts: Counts, training: TrainingSet | None = None) -
 def _mean_terms(
     model: NBModel, classes: SomeClasses, counts: Counts, training: TrainingSet | None
 ) -> Floats | None:
-    """Return what each attribute of a sum adds on average, (d, K), None if unknown."""
-    chosen = counts if classes is None else counts.of_classes(classes)
-    columns = None if model.marginal is None else model.marginal.columns
-    return mean_terms(model, chosen, training, columns, classes)
+    """Return the mean contributions of the attributes of a sum, None if unknown.
 
-
-def mean_terms(
-    model: NBModel,
-    counts: Counts,
-    training: TrainingSet | None,
-    columns: Flags | None = None,
-    classes: SomeClasses = None,
-) -> Floats | None:
-    """Return the same of counts of some classes.
-
-    Missing cells of ``columns`` are averaged over, and do not count.
+    Cells that are averaged over do not count.
     """
+    if classes is not None:
+        counts = counts.of_classes(classes)
+    columns = None if model.marginal is None else model.marginal.columns
     schema = model.schema
     if counts.schema != schema or not counts.total > 0.0:
         return None

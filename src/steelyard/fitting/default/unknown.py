@@ -23,7 +23,7 @@ from steelyard.model.marginal import (
     observed_columns,
     with_interactions,
 )
-from steelyard.model.table_model import NBModel, mean_terms
+from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts
 from steelyard.weighting.base import LogProbs
@@ -34,10 +34,11 @@ _MAX_FACTORS = 32
 # Rows of the sample, and cells of its contributions.
 _MIN_ROWS, _MAX_ROWS, _MAX_CELLS = 1_000, 10_000, 4_000_000
 
-# Added to the variance beyond the factors, as a share of the mean variance. Densities
-# of columns that are constant in a class have contributions without bounds, which
-# count up to a variance of contributions (log-odds) that no other column has.
-_RIDGE, _MAX_VARIANCE = 1e-3, 100.0
+# Added to the variance beyond the factors, as a share of the mean variance.
+_RIDGE = 1e-3
+
+# Contributions of densities have no bounds: beyond these log-odds all are alike.
+_MAX_SIZE = 30.0
 
 # Digits of the numbers that are kept.
 _DIGITS = 5
@@ -64,22 +65,16 @@ def marginal_of(
         odds = missing / (counts.total - missing)
 
     def with_values(is_value: Flags) -> Marginal | None:
-        means = mean_terms(model, counts, training, ~is_value)
-        if means is None:
-            return None
-        value_odds = np.where(is_value, odds, 0.0)
-        return _moments(model, sample, value_odds, means, plain)
-
-    def complete(moments: Marginal | None) -> Marginal | None:
+        moments = _moments(model, sample, np.where(is_value, odds, 0.0), plain)
         rates = np.exp(log_prior)
         return None if moments is None else balanced(model, moments, rates)
 
-    marginal = complete(with_values(np.isinf(odds)))
+    marginal = with_values(np.isinf(odds))
     if marginal is None or not (odds[np.isfinite(odds)] > 0.0).any():
         return marginal
     is_value = _values(replace(model, marginal=marginal), sample) | np.isinf(odds)
     is_any = (is_value & np.isfinite(odds)).any()
-    return complete(with_values(is_value)) if is_any else marginal
+    return with_values(is_value) if is_any else marginal
 
 
 def _missing_weights(counts: Counts) -> Floats:
@@ -112,21 +107,15 @@ def _values(model: NBModel, sample: TrainingSet) -> Flags:
 
 
 def _moments(
-    model: NBModel,
-    sample: TrainingSet,
-    value_odds: Floats,
-    means: Floats,
-    plain: Floats,
+    model: NBModel, sample: TrainingSet, value_odds: Floats, plain: Floats
 ) -> Marginal | None:
     """Return moments of the contributions of a sample of rows."""
-    means = contrast(means)
-    added, variance = _relative(model, sample, value_odds == 0.0, means)
+    added, means, variance = _relative(model, sample, value_odds == 0.0)
     if not variance.any():
         return None
     loadings = _significant(_loadings(added), of_all=True)
     rest = np.maximum(variance - (loadings**2).sum(axis=1), 0.0)
-    ridge = _RIDGE * np.minimum(variance, _MAX_VARIANCE).mean()
-    noise = _significant(rest + ridge)
+    noise = _significant(rest + _RIDGE * variance.mean())
     return Marginal(
         value_odds=value_odds,
         means=means,
@@ -139,29 +128,31 @@ def _moments(
 
 
 def _relative(
-    model: NBModel, sample: TrainingSet, columns: Flags, means: Floats
-) -> tuple[Floats, Floats]:
-    """Return contributions relative to their means, and their variances.
+    model: NBModel, sample: TrainingSet, columns: Flags
+) -> tuple[Floats, Floats, Floats]:
+    """Return contributions relative to their means, these, and variances.
 
-    Shapes (n, d * C) and (d * C,). Rows are multiplied by the square root of their
-    share of the total weight, so that products of columns are covariances.
+    Shapes (n, d * C), (d, C) and (d * C,). Rows are multiplied by the square root of
+    their share of the total weight, so that products of columns are covariances.
+    Missing cells of ``columns`` are as if they were like the others.
     """
+    codes, schema = sample.codes, model.schema
     weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
-    shares = np.sqrt(weights / weights.sum())[:, None, None]
-    added = np.empty((sample.n_rows, *means.shape))
-    observed = with_interactions(
-        sample.codes.schema, observed_columns(sample.codes, columns)
-    )
-    size = max(1, _MAX_CELLS // (len(means) * model.n_classes))
-    for start in range(0, sample.n_rows, size):
-        piece = slice(start, min(start + size, sample.n_rows))
-        terms = contrast(model.contributions(sample.codes.part(piece))) - means
-        added[piece] = np.where(observed[piece, :, None], terms, 0.0) * shares[piece]
-    # As if the cells that are missing were like the others.
-    seen = (shares[:, :, 0] ** 2 * observed).sum(axis=0)
-    added /= np.sqrt(np.where(seen > 0.0, seen, 1.0))[:, None]
+    shares = weights / weights.sum()
+    observed = with_interactions(schema, observed_columns(codes, columns))
+    size = max(1, _MAX_CELLS // (len(schema) * model.n_classes))
+    pieces = [
+        contrast(model.contributions(codes.part(slice(low, low + size))))
+        for low in range(0, sample.n_rows, size)
+    ]
+    added = np.clip(np.concatenate(pieces), -_MAX_SIZE, _MAX_SIZE)
+    seen = shares @ observed
+    seen = np.where(seen > 0.0, seen, 1.0)[:, None]
+    means = np.einsum("n,nt,ntc->tc", shares, observed, added) / seen
+    added = np.where(observed[:, :, None], added - means, 0.0)
+    added *= np.sqrt(shares)[:, None, None] / np.sqrt(seen)
     flat = added.reshape(sample.n_rows, -1)
-    return flat, np.einsum("ij,ij->j", flat, flat)
+    return flat, means, np.einsum("ij,ij->j", flat, flat)
 
 
 def _loadings(added: Floats) -> Floats:
