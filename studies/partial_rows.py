@@ -1,13 +1,15 @@
 """Answers to rows of which only some columns are known, beside other methods.
 
 ``python studies/partial_rows.py`` runs all data sets of the folder with 150 rows and
-more and 4 to 64 columns, at most 1,500 rows; names of sets, ``choosing`` or
-``confirming`` run some. In each of two folds a share of the columns is known, drawn
-three times; the others are missing in all held-out rows. Printed are log-losses by
-share, on how many sets plain naive Bayes is lower by more than .01, how often answers
-said with 95 % and more are right, and single values beside their shares in the data.
-``new fit`` is a default that is fitted to the known columns: the limit. ``--methods``
-adds others, such as EBM and LogisticRegression; ``--picture`` draws the curves.
+more and 4 to 64 columns, at most 1,500 rows; names of sets, ``choosing``,
+``confirming`` or ``small`` run some: ``small`` are the first 20 of the confirming sets
+with 150 to 1,500 rows, by alphabet. In each of two folds a share of the columns is
+known, drawn three times; the others are missing in all held-out rows. Printed are
+log-losses by share, on how many sets plain naive Bayes is lower by more than .01, and
+how often answers said with 95 % and more are right; with ``--values``, single values
+beside their shares in the data. ``new fit`` is a default that is fitted to the known
+columns: the limit. ``--methods`` adds others, such as EBM and LogisticRegression;
+``--load`` takes the records of earlier runs, and ``--picture`` draws the curves.
 """
 
 from __future__ import annotations
@@ -34,8 +36,8 @@ from steelyard._common.text import text_table
 from steelyard.lab.baselines import baseline
 from steelyard.lab.data.datasets import data_folder, load_dataset
 
-SHARES = (80, 50, 20, 0)
-"""Percent of the columns that are known; 0 is one column."""
+SHARES = (80, 50, 20, 0, 100)
+"""Percent of the columns that are known; 0 is one column, 100 are complete rows."""
 
 MIN_ROWS, MAX_ROWS, MIN_CLASS_ROWS = 150, 1_500, 10
 MIN_COLUMNS, MAX_COLUMNS = 4, 64
@@ -47,7 +49,21 @@ MIN_SURE, MIN_ANSWERS = 0.95, 100
 # Rows behind a single value.
 MIN_VALUE_ROWS = 50
 
-OURS = {"plain NB": "plain NB", "sum": "sum", "marginal": "marginal"}
+N_SMALL = 20
+
+# Names and colours of the curves.
+SHOWN = {
+    "marginal": ("ShrinkageNB", "#2a7f62"),
+    "sum": ('ShrinkageNB, unknown="sum"', "#8fc1ad"),
+    "new fit": ("ShrinkageNB, fitted to the known columns", "#2a7f62"),
+    "plain NB": ("plain naive Bayes", "#4c72b0"),
+    "base rate": ("base rate", "#999999"),
+    "EBM": ("EBM", "#7a5195"),
+    "CatBoost": ("CatBoost", "#c0543c"),
+    "LightGBM": ("LightGBM", "#e08e79"),
+    "LogisticRegression": ("logistic regression", "#b8860b"),
+    "RandomForest": ("random forest", "#7f7f7f"),
+}
 
 
 def drawn(name: str) -> tuple[pd.DataFrame, NDArray[Any]]:
@@ -65,6 +81,12 @@ def drawn(name: str) -> tuple[pd.DataFrame, NDArray[Any]]:
     X = X.iloc[rows].reset_index(drop=True)
     numbers = X.select_dtypes(["number", "bool"])
     return X.astype(dict.fromkeys(numbers, float)), y[rows]
+
+
+def is_eligible(X: pd.DataFrame, y: NDArray[Any]) -> bool:
+    """Return whether a table has two classes, and rows and columns within the limits."""
+    has_columns = MIN_COLUMNS <= X.shape[1] <= MAX_COLUMNS
+    return len(y) >= MIN_ROWS and has_columns and len(np.unique(y)) > 1
 
 
 def hidden(X: pd.DataFrame, columns: NDArray[np.int64]) -> pd.DataFrame:
@@ -89,7 +111,7 @@ def measure(
     warnings.simplefilter("ignore")
     X, y = drawn(name)
     n_columns = X.shape[1]
-    if len(y) < MIN_ROWS or not MIN_COLUMNS <= n_columns <= MAX_COLUMNS:
+    if not is_eligible(X, y):
         return []
     folds = StratifiedKFold(5, shuffle=True, random_state=1)
     train, test = list(folds.split(X, y))[fold]
@@ -101,7 +123,7 @@ def measure(
     rates = np.array([(a == c).mean() for c in default.classes_])
     rng, records = np.random.default_rng(fold), []
     for share in SHARES:
-        for draw in range(DRAWS):
+        for draw in range(DRAWS if share < 100 else 1):
             n_known = max(1, round(n_columns * share / 100))
             known = np.sort(rng.permutation(n_columns)[:n_known])
             Z = hidden(B, known)
@@ -112,7 +134,9 @@ def measure(
                 default.set_params(unknown=setting)
                 answers[setting] = default.predict_proba(Z), default.classes_
             answers["base rate"] = np.tile(rates, (len(b), 1)), default.classes_
-            if with_limit and draw == 0:
+            if with_limit and share == 100:
+                answers["new fit"] = answers["marginal"]
+            elif with_limit and draw == 0:
                 limit = sy.ShrinkageNB(n_jobs=1).fit(A.iloc[:, known], a)
                 answers["new fit"] = (
                     limit.predict_proba(B.iloc[:, known]),
@@ -140,7 +164,7 @@ def single_values(name: str) -> list[dict[str, Any]]:
     """Return answers to single values and deciles beside their shares in the data."""
     warnings.simplefilter("ignore")
     X, y = drawn(name)
-    if len(y) < MIN_ROWS or not MIN_COLUMNS <= X.shape[1] <= MAX_COLUMNS:
+    if not is_eligible(X, y):
         return []
     clf = sy.ShrinkageNB(n_jobs=1).fit(X, y)
     records = []
@@ -163,7 +187,13 @@ def single_values(name: str) -> list[dict[str, Any]]:
 
 def sets_of(names: Sequence[str]) -> list[str]:
     """Return data sets by name, of the choosing half or of all others."""
-    every = pd.read_csv(data_folder() / "MANIFEST.csv")["name"].astype(str).tolist()
+    manifest = pd.read_csv(data_folder() / "MANIFEST.csv", dtype={"name": str})
+    every = manifest["name"].tolist()
+    if list(names) == ["small"]:
+        is_small = manifest["instances"].between(MIN_ROWS, MAX_ROWS)
+        is_small &= manifest["attributes"].between(MIN_COLUMNS, MAX_COLUMNS)
+        is_small &= ~manifest["name"].isin(CHOOSING)
+        return sorted(manifest["name"][is_small])[:N_SMALL]
     if list(names) == ["choosing"]:
         return [name for name in every if name in CHOOSING]
     if list(names) == ["confirming"]:
@@ -188,11 +218,14 @@ def report(records: pd.DataFrame) -> str:
         parts.append(f"plain NB lower by > .01 than {kind}, of {n_sets} sets: {shown}")
     total = records.groupby(["share", "set"])[["sure", "right"]].sum()
     total = total[total["sure"] >= MIN_ANSWERS]
-    right = total["right"] / total["sure"]
-    parts.append(
-        f"{len(right)} tables with {MIN_ANSWERS} answers of {MIN_SURE:.0%} and more: "
-        f"right in {right.min():.3f} at least, below .92 on {(right < 0.92).sum()}"
-    )
+    right = (total["right"] / total["sure"]).sort_index(ascending=False)
+    for share, of in right.groupby("share", sort=False):
+        low = of[of < 0.92].droplevel("share")
+        parts.append(
+            f"{means.index.name} {share}: {len(of)} sets with {MIN_ANSWERS} answers of "
+            f"{MIN_SURE:.0%} and more, right in {of.min():.3f} at least; below .92: "
+            + (", ".join(f"{name} {x:.3f}" for name, x in low.items()) or "none")
+        )
     return "\n".join(parts)
 
 
@@ -211,20 +244,46 @@ def draw(records: pd.DataFrame, path: Path) -> None:
     """Draw log-loss against the share of columns that are known."""
     from matplotlib import pyplot as plt
 
-    kinds = [c for c in records if c not in ("set", "share", "sure", "right", "sum")]
+    # The same bytes at every run.
+    plt.rcParams.update({"svg.hashsalt": "steelyard", "svg.fonttype": "none"})
+    kinds = [kind for kind in SHOWN if kind in records]
+    n_sets = records["set"].nunique()
     means = records.groupby(["share", "set"])[kinds].mean().groupby("share").mean()
-    figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    figure, axes = plt.subplots(figsize=(7.2, 4.6), layout="constrained")
     for kind in kinds:
-        is_ours = kind == "marginal"
         axes.plot(
-            *(means.index, means[kind]),
-            label="ShrinkageNB" if is_ours else kind,
-            linewidth=3 if is_ours else 1.2,
-            marker="o",
+            *(np.arange(len(means)), means[kind]),
+            color=SHOWN[kind][1],
+            linewidth=3 if kind == "marginal" else 1.4,
+            linestyle="--" if kind in ("new fit", "base rate") else "-",
+            zorder=3 if kind == "marginal" else 2,
         )
-    axes.set(xlabel="columns known, %", ylabel="log-loss of held-out rows")
-    axes.legend()
-    figure.savefig(path)
+    low, high = axes.get_ylim()
+    levels = means[kinds].iloc[0].sort_values()
+    places = _apart(levels.to_numpy(), 0.048 * (high - low))
+    for kind, level in zip(levels.index, places, strict=True):
+        name, color = SHOWN[kind]
+        label = axes.text(-0.06, level, name, ha="right", va="center", color=color)
+        if kind == "marginal":
+            label.set_weight("bold")
+    axes.set_xlim(-0.05, len(means) - 0.95)
+    ticks = ["one column", *(f"{share} %" for share in means.index[1:])]
+    axes.set_xticks(np.arange(len(means)), ticks)
+    axes.yaxis.tick_right()
+    axes.spines[["top", "left"]].set_visible(False)
+    axes.set_title(f"log-loss of held-out rows, {n_sets} data sets", loc="right")
+    axes.set_xlabel("columns that are known")
+    figure.savefig(path, metadata={"Date": None})
+
+
+def _apart(levels: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
+    """Move sorted levels until neighbours are a gap apart."""
+    places = levels.copy()
+    for _ in range(200):
+        short = np.maximum(gap - np.diff(places), 0.0)
+        places[:-1] -= short / 2.0
+        places[1:] += short / 2.0
+    return places
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -237,8 +296,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--limit", action="store_true", help="with new fits")
     parser.add_argument("--values", action="store_true", help="single values instead")
     parser.add_argument("--save", type=Path, help="write the records as CSV")
+    parser.add_argument("--load", type=Path, nargs="+", help="such files, and no run")
     parser.add_argument("--picture", type=Path)
     options = parser.parse_args(arguments)
+    if options.load:
+        finish(pd.concat([pd.read_csv(path) for path in options.load]), options)
+        return
     sets, run = sets_of(options.sets), Parallel(options.jobs, batch_size=1)
     if options.values:
         found = run(delayed(single_values)(name) for name in sets)
@@ -251,6 +314,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     records = pd.DataFrame(list(chain.from_iterable(found)))
     if options.save:
         records.to_csv(options.save, index=False)
+    finish(records, options)
+
+
+def finish(records: pd.DataFrame, options: argparse.Namespace) -> None:
+    """Print what was measured, and draw it."""
     print(report(records))
     if options.picture:
         draw(records, options.picture)
