@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from benchmarks.data import frame, labelled_codes, n_rows
+from benchmarks.data import frame, labelled_codes, labelled_numbers, n_rows
 from benchmarks.registry import (
     Case,
     Target,
@@ -142,3 +143,53 @@ def _(scale: float) -> Case:
         lambda: ours.predict_proba(X),
         {"LogisticRegression, ColumnTransformer": lambda: logistic.predict_proba(X)},
     )
+
+
+def of_missing_cells(name: str, n_patterns: int, target: Target) -> None:
+    """Rows with missing cells beside complete ones; no pattern: complete rows."""
+
+    @row(f"SHNB predict_proba 100,000 x 30 numbers, {name}", target)
+    def _(scale: float) -> Case:
+        X, y = labelled_numbers(n_rows(100_000, scale), 30)
+        few = slice(0, 5_000)
+        ours = ShrinkageNB(n_jobs=1).fit(X[few], y[few])
+        if n_patterns == 0:
+            sums = ShrinkageNB(n_jobs=1, unknown="sum").fit(X[few], y[few])
+            return Case(
+                lambda: ours.predict_proba(X),
+                {'unknown="sum"': lambda: sums.predict_proba(X)},
+            )
+        random = np.random.default_rng(0)
+        patterns = random.random((n_patterns, 30)) < 0.5
+        partial = np.where(
+            patterns[random.integers(n_patterns, size=len(X))], np.nan, X
+        )
+        return Case(
+            lambda: ours.predict_proba(partial),
+            {"complete rows": lambda: ours.predict_proba(X)},
+        )
+
+
+of_missing_cells("moments of missing cells", 0, at_most(1.02))
+of_missing_cells("one pattern of missing cells", 1, at_most(2))
+of_missing_cells("1,000 patterns of missing cells", 1_000, at_most(5))
+
+
+def of_moments(name: str, n: int, d: int) -> None:
+    """Fits with the moments that rows with missing cells need, beside those without."""
+
+    @row(f"SHNB {name}, moments of missing cells", at_most(1.05), rounds=3)
+    def _(scale: float) -> Case:
+        if d:
+            X, y = labelled_numbers(n_rows(n, scale) if n > 5_000 else n, d)
+        else:
+            X, y = load_breast_cancer(return_X_y=True)
+        return Case(
+            lambda: ShrinkageNB(n_jobs=1).fit(X, y),
+            {'unknown="sum"': lambda: ShrinkageNB(n_jobs=1, unknown="sum").fit(X, y)},
+        )
+
+
+of_moments("breast cancer", 569, 0)
+of_moments("5,000 x 20 numbers, 2 classes", 5_000, 20)
+of_moments("100,000 x 50 numbers, 2 classes", 100_000, 50)
