@@ -54,8 +54,8 @@ N_SMALL = 20
 # Names and colours of the curves.
 SHOWN = {
     "marginal": ("ShrinkageNB", "#2a7f62"),
-    "sum": ('ShrinkageNB, unknown="sum"', "#8fc1ad"),
-    "new fit": ("ShrinkageNB, fitted to the known columns", "#2a7f62"),
+    "sum": ('the same, unknown="sum"', "#8fc1ad"),
+    "new fit": ("a new fit to these columns", "#2a7f62"),
     "plain NB": ("plain naive Bayes", "#4c72b0"),
     "base rate": ("base rate", "#999999"),
     "EBM": ("EBM", "#7a5195"),
@@ -84,7 +84,7 @@ def drawn(name: str) -> tuple[pd.DataFrame, NDArray[Any]]:
 
 
 def is_eligible(X: pd.DataFrame, y: NDArray[Any]) -> bool:
-    """Return whether a table has two classes, and rows and columns within the limits."""
+    """Return whether a table has classes, rows and columns enough, and not too many."""
     has_columns = MIN_COLUMNS <= X.shape[1] <= MAX_COLUMNS
     return len(y) >= MIN_ROWS and has_columns and len(np.unique(y)) > 1
 
@@ -201,13 +201,18 @@ def sets_of(names: Sequence[str]) -> list[str]:
     return list(names) or every
 
 
+def shown_share(share: Any) -> str:
+    """Return a share of known columns in words."""
+    return f"{share} %" if share else "one column"
+
+
 def report(records: pd.DataFrame) -> str:
     """Return log-losses by share, and what they come to."""
     kinds = [c for c in records if c not in ("set", "share", "sure", "right")]
     by_set = records.groupby(["share", "set"])[kinds].mean()
     means = by_set.groupby("share").mean().sort_index(ascending=False)
     rows = [
-        ["one column" if share == 0 else f"{share} %", *(f"{x:.4f}" for x in of)]
+        [shown_share(share), *(f"{x:.4f}" for x in of)]
         for share, of in zip(means.index, means.to_numpy(), strict=True)
     ]
     parts = [text_table(["known", *kinds], rows, [False] + [True] * len(kinds))]
@@ -222,7 +227,7 @@ def report(records: pd.DataFrame) -> str:
     for share, of in right.groupby("share", sort=False):
         low = of[of < 0.92].droplevel("share")
         parts.append(
-            f"{means.index.name} {share}: {len(of)} sets with {MIN_ANSWERS} answers of "
+            f"{shown_share(share)} known: {len(of)} sets with {MIN_ANSWERS} answers of "
             f"{MIN_SURE:.0%} and more, right in {of.min():.3f} at least; below .92: "
             + (", ".join(f"{name} {x:.3f}" for name, x in low.items()) or "none")
         )
@@ -265,10 +270,9 @@ def draw(records: pd.DataFrame, path: Path) -> None:
         name, color = SHOWN[kind]
         label = axes.text(-0.06, level, name, ha="right", va="center", color=color)
         if kind == "marginal":
-            label.set_weight("bold")
+            label.set_fontweight("bold")
     axes.set_xlim(-0.05, len(means) - 0.95)
-    ticks = ["one column", *(f"{share} %" for share in means.index[1:])]
-    axes.set_xticks(np.arange(len(means)), ticks)
+    axes.set_xticks(np.arange(len(means)), list(map(shown_share, means.index)))
     axes.yaxis.tick_right()
     axes.spines[["top", "left"]].set_visible(False)
     axes.set_title(f"log-loss of held-out rows, {n_sets} data sets", loc="right")
