@@ -1,10 +1,9 @@
-"""Missing values: leave cells out, at fit and at prediction, with nothing filled in.
+"""Missing values: answer from the cells that are known, with nothing filled in.
 
-A missing cell is left out of the sum, and nothing is filled in. As more cells of new
-rows go missing, the default loses less than a forest with medians in their place. With
-nine cells in ten missing, plain naive Bayes is ahead: weights that were learned
-together are not right apart. Where cells are missing for a reason, `missing="value"`
-makes a value of their absence.
+The default averages over what a missing cell may be, given the known ones. As more
+cells of new rows go missing, it loses less than a forest with medians in their place,
+and is not overtaken by plain naive Bayes, which leaves missing cells out. Where cells
+are missing for a reason, `missing="value"` makes a value of their absence.
 """
 
 import sys

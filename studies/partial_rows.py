@@ -54,8 +54,7 @@ N_SMALL = 20
 # Names and colours of the curves.
 SHOWN = {
     "marginal": ("ShrinkageNB", "#2a7f62"),
-    "sum": ('the same, unknown="sum"', "#8fc1ad"),
-    "new fit": ("a new fit to these columns", "#2a7f62"),
+    "sum": ("sum of the known cells", "#8fc1ad"),
     "plain NB": ("plain naive Bayes", "#4c72b0"),
     "base rate": ("base rate", "#999999"),
     "EBM": ("EBM", "#7a5195"),
