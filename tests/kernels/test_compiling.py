@@ -71,6 +71,18 @@ def cases():
     ties = scores.round(-3)
     yield scoring.best, (ties, np.array([2, 0, 1], np.uint64), np.empty(n, np.int64))
     yield scoring.logistic, (odds, np.empty((n, 2)))
+    patterns, features = rng.integers(0, 2, n), np.arange(b)
+    for width in (1, k):
+        factors = rng.normal(size=(2, b, width, width))
+        added = table[:, :width].copy(), scores[:, :width].copy()
+        places = starts, features, patterns, factors
+        yield scoring.gather_weighted, (codes, *places, *added)
+    nodes = rng.normal(size=9) * 3, rng.random(9)
+    for x in (odds, rng.normal(size=n)):
+        yield scoring.mean_logistic, (x, weights * 5, *nodes, np.zeros((n, 2)))
+    roots = rng.normal(size=(2, k, k)), patterns, rng.random((2, 2))
+    for x in (scores, rng.normal(size=(n, k))):
+        yield scoring.mean_softmax, (x, *roots, np.zeros((n, k)))
     yield scoring.softmax, (scores.copy(),)
     yield scoring.log_softmax, (scores.copy(),)
     yield scoring.add_densities, (numbers, *shape, scores.copy())

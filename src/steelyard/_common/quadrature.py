@@ -32,7 +32,7 @@ def radii(n: int) -> Points:
 
     Examples
     --------
-    >>> sum(6 * weight * radius**2 for radius, weight in radii(3))
+    >>> round(sum(6 * weight * radius**2 for radius, weight in radii(3)), 9)
     3.0
     """
     spread = math.sqrt(2.0 * n + 4.0)

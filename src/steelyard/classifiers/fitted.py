@@ -149,7 +149,7 @@ class FittedNB:
                 "densities or slopes. Edited models have none."
             )
         codes = self._encode(X)
-        model = answering_model(self)
+        model = self._answering_model
         log_proba = model.log_proba(codes, self.n_jobs)
         intervals: NDArray[np.float64]
         intervals = uncertainty.intervals(codes, log_proba, level, model)

@@ -11,7 +11,6 @@ from numba import cuda
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints, is_on_device
-from steelyard.classifiers.fitted import answering_model
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.fitting.recipe import Recipe, RowsHere
 from steelyard.gpu.device_codes import ColumnPairs, DeviceCodes, bytes_to_device, padded
@@ -86,7 +85,7 @@ class ArrayRows(RowsHere):
 
     def predicted(self, fitted: Any, method: str) -> Any:
         """Predict on the device; probabilities stay there, as its library's."""
-        model = answering_model(fitted)
+        model = fitted._answering_model
         if not isinstance(model, NBModel) or len(model.schema.gaussian):
             raise ParameterError(
                 f"A GPU does not predict with this {type(fitted).__name__}. Copy X to "

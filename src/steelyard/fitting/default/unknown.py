@@ -40,6 +40,9 @@ _RIDGE = 1e-3
 # Contributions of densities have no bounds: beyond these log-odds all are alike.
 _MAX_SIZE = 30.0
 
+# Variances of log-odds up to this are rounding.
+_ROUNDING = 1e-24
+
 # Digits of the numbers that are kept.
 _DIGITS = 5
 
@@ -111,7 +114,7 @@ def _moments(
 ) -> Marginal | None:
     """Return moments of the contributions of a sample of rows."""
     added, means, variance = _relative(model, sample, value_odds == 0.0)
-    if not variance.any():
+    if not (variance > _ROUNDING).any():
         return None
     loadings = _significant(_loadings(added), of_all=True)
     rest = np.maximum(variance - (loadings**2).sum(axis=1), 0.0)
