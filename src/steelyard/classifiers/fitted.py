@@ -236,6 +236,10 @@ class FittedNB:
         (answer,) = self._answers(X, method)
         return answer
 
+    @property
+    def _answering_model(self) -> Any:
+        return answering_model(self)
+
     def _answers(
         self, X: Any, *methods: str, check: NewRows | None = None
     ) -> list[Any]:
@@ -244,7 +248,7 @@ class FittedNB:
         ``check`` looks at them on the way.
         """
         codes = self._encode(X, check)
-        model = answering_model(self)
+        model = self._answering_model
         if check is not None:
             check.add_codes(model, codes)
         asked = [getattr(model, _QUESTIONS[method]) for method in methods]
