@@ -87,8 +87,9 @@ class ShrinkageNB(KeepsRows, SolvedNB):
     they reduce the log-loss of held-out rows. Interactions have effects :math:`S` only,
     and are ranked by the residuals of held-out rows. A prediction is a sum of
     contributions, which starts at the base rate: the difference from :math:`b` is
-    shared by the columns in proportion to their variances, so that a row without any
-    value is predicted at the base rate.
+    shared by the columns in proportion to their variances. A row with missing cells is
+    answered by the mean over what these may be, given the observed ones; without any
+    value, by the base rate.
 
     ``partial_fit`` counts all rows and keeps a weighted sample of at most 40,000 of
     them, in the model and its file; of wide tables 1,000,000 cells, or 10,000 rows. It
