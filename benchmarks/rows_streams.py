@@ -22,7 +22,7 @@ from benchmarks.rows_chunks import (
     table_file,
 )
 from steelyard._common.files import WorkFolder
-from steelyard.table.discretizers.base import MDLDiscretizer
+from steelyard.table.discretizers.mdl import MDLDiscretizer
 from steelyard.table.frames import as_table
 from steelyard.table.storage import DiskWorkspace, Store, StoredRows
 from steelyard.table.summary.number_cells import CellsByValue

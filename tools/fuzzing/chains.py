@@ -9,9 +9,9 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from fuzzing.case import Case, WrongError, equal, own_error, same
 from fuzzing.making import NAMES, TEXTS, make_queries
 from steelyard.export.check import cells_of, check
 from steelyard.export.formats import content_of
+from steelyard.export.source import scoring_script
 
 EXACT, ROUNDED, CLOSE = 0.0, 1e-12, 1e-9
 # Where scores are larger, sums in another order differ by more than ``ROUNDED``.
@@ -261,7 +262,7 @@ def _check_edit(chain: Chain, before: Any, asked: dict[str, Any]) -> None:
     X = _tame(before, chain.queries)
     if not len(X):
         return
-    old, new = (clf.explain_local(X) for clf in (before, chain.clf))
+    old, new = (_of_sums(clf).explain_local(X) for clf in (before, chain.clf))
     name = asked.get("column") or " × ".join(asked["interaction"])
     if name not in new.attributes:
         name = " × ".join(reversed(asked["interaction"]))
@@ -470,13 +471,24 @@ def check_model(chain: Chain) -> None:
 def _check_explanation(clf: Any, X: pd.DataFrame, p: Any) -> None:
     explained = clf.explain_local(X)
     same("explained probabilities", p, explained.probabilities, ROUNDED)
-    scores = clf.predict_joint_log_proba(X)
-    same("explained scores", scores, explained.scores, CLOSE)
-    total = explained.base + explained.contributions.sum(axis=1)
+    scores, rest = explained.scores, 0.0
+    if explained.averaging is None:
+        same("explained scores", clf.predict_joint_log_proba(X), scores, CLOSE)
+    else:
+        rest = explained.averaging
+    total = explained.base + explained.contributions.sum(axis=1) + rest
     same("sum of contributions", scores, total, CLOSE)
     split = clf.explain_local(X, interactions="split")
-    same("sum of halves", scores, split.base + split.contributions.sum(axis=1), CLOSE)
+    total = split.base + split.contributions.sum(axis=1) + rest
+    same("sum of halves", scores, total, CLOSE)
     clf.explain_global()
+
+
+def _of_sums(clf: Any) -> Any:
+    """Return a classifier that adds up the cells that are known."""
+    if "unknown" not in clf.get_params():
+        return clf
+    return copy(clf).set_params(unknown="sum")
 
 
 def _check_interval(clf: Any, X: pd.DataFrame, p: Any) -> None:
@@ -554,7 +566,8 @@ def _check_scripts(chain: Chain) -> None:
             path = folder / f"model{k}.js"
             path.write_bytes(script)
             given.append({"script": str(path), "shown": shown, "rows": rows})
-        scoring = str(files("steelyard.export") / "assets" / "scoring.js")
+        scoring = str(folder / "scoring.js")
+        (folder / "scoring.js").write_text(scoring_script(), encoding="utf-8")
         done = subprocess.run(
             [node, "-e", _NODE],
             input=json.dumps([scoring, given]),

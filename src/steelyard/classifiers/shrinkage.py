@@ -342,7 +342,8 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         model = shapes.settled(model)
         if self.unknown == "marginal":
             marginal = marginal_of(
-                model, training, problem.evidence, fit.log_prior, self.random_state
+                *(model, training, problem.evidence, fit.log_prior),
+                *(self.random_state, shapes.columns),
             )
             model = replace(model, marginal=marginal)
         named = {**fit.named, **self._published(model, training, choice)}

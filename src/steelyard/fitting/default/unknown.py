@@ -6,6 +6,7 @@ do not depend on the order of rows. See `steelyard.model.marginal`.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -53,10 +54,13 @@ def marginal_of(
     evidence: LogProbs,
     log_prior: Floats,
     random_state: Any,
+    constrained: Collection[int] = (),
 ) -> Marginal | None:
     """Return the moments of a fitted sum; None if its columns do not matter at all.
 
     A column in which all cells are missing is left out, and none to average over.
+    Constrained columns say nothing of others, so that their curves keep their shape
+    whatever else is missing.
     """
     n_numbers = len(model.schema) * model.n_classes
     limit = int(np.clip(_MAX_CELLS // n_numbers, _MIN_ROWS, _MAX_ROWS))
@@ -64,11 +68,14 @@ def marginal_of(
     sample = training.in_memory(rows, with_columns=False)
     missing = _missing_weights(training.given_counts)
     counts, plain = training.given_counts, _plain_table(evidence)
+    for j in constrained:
+        plain[slice(*model.schema.offsets[j : j + 2])] = 0.0
     with np.errstate(divide="ignore"):
         odds = missing / (counts.total - missing)
 
     def with_values(is_value: Flags) -> Marginal | None:
-        moments = _moments(model, sample, np.where(is_value, odds, 0.0), plain)
+        value_odds = np.where(is_value, odds, 0.0)
+        moments = _moments(model, sample, value_odds, plain, constrained)
         rates = np.exp(log_prior)
         return None if moments is None else balanced(model, moments, rates)
 
@@ -110,13 +117,18 @@ def _values(model: NBModel, sample: TrainingSet) -> Flags:
 
 
 def _moments(
-    model: NBModel, sample: TrainingSet, value_odds: Floats, plain: Floats
+    model: NBModel,
+    sample: TrainingSet,
+    value_odds: Floats,
+    plain: Floats,
+    constrained: Collection[int],
 ) -> Marginal | None:
     """Return moments of the contributions of a sample of rows."""
     added, means, variance = _relative(model, sample, value_odds == 0.0)
     if not (variance > _ROUNDING).any():
         return None
     loadings = _significant(_loadings(added), of_all=True)
+    loadings.reshape(*means.shape, -1)[list(constrained)] = 0.0
     rest = np.maximum(variance - (loadings**2).sum(axis=1), 0.0)
     noise = _significant(rest + _RIDGE * variance.mean())
     return Marginal(
