@@ -308,8 +308,10 @@ def other_prior(chain: Chain) -> None:
     p = clf.predict_proba(X)
     same("with the old priors again", p, back.predict_proba(X), ROUNDED)
     ratio = shares / np.exp(clf.class_log_prior_)
+    # Averages over missing cells are of the new scores, not the scores of averages.
+    sums, p = _of_sums(made), _of_sums(clf).predict_proba(X)
     moved = p * ratio / (p * ratio).sum(axis=1, keepdims=True)
-    same("new shares", moved, made.predict_proba(X), CLOSE)
+    same("new shares", moved, sums.predict_proba(X), CLOSE)
     chain.clf, chain.rows = made, []
     if chain.plain is not None:
         chain.plain = chain.plain.with_prior(shares)
@@ -515,7 +517,9 @@ def _check_shapes(chain: Chain) -> None:
         return
     grid = pd.concat([chain.queries.iloc[[1]]] * 50, ignore_index=True)
     grid[name] = np.linspace(-4.0, 6.0, 50)
-    logs = clf.predict_log_proba(grid)
+    # Of more classes, an average over missing cells may bend the odds of two.
+    answering = clf if len(clf.classes_) == 2 else _of_sums(clf)
+    logs = answering.predict_log_proba(grid)
     c = clf.classes_.tolist().index(target)
     for k in range(len(clf.classes_)):
         if (np.diff(logs[:, c] - logs[:, k]) < -CLOSE).any():

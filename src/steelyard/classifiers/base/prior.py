@@ -73,7 +73,12 @@ def with_prior(self: _Clf, prior: Any) -> _Clf:
     made = copy(clf)
     made.model_ = replace(model, log_prior=moved(model.log_prior))
     if (moments := getattr(model, "marginal", None)) is not None:
-        moments = balanced(made.model_, moments, np.exp(log_prior))
+        rates, was = np.exp(log_prior), np.exp(clf.class_log_prior_)
+        if not np.allclose(moments.base_rates, was, rtol=1e-12):
+            # The start was fitted again to other rows: that difference stays.
+            rates = moments.base_rates * rates / was
+            rates /= rates.sum()
+        moments = balanced(made.model_, moments, rates)
         made.model_ = replace(made.model_, marginal=moments)
     made.class_log_prior_ = log_prior
     if hasattr(clf, "edits_"):
