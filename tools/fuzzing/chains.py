@@ -533,7 +533,7 @@ def _check_exports(chain: Chain, X: pd.DataFrame, p: Any) -> None:
         score, refused = _refusal(chain, clf.scorer)
         if refused is None:
             answers = [list(score(row).values()) for row in cells_of(X)]
-            same("scorer", p, answers, ROUNDED)
+            same("scorer", p, answers, CLOSE)
     for kind, options in (("py", {}), ("sql", {"dialect": "sqlite"})):
         with case.check(kind):
             agreement, refused = _refusal(
@@ -582,5 +582,5 @@ def _check_scripts(chain: Chain) -> None:
             raise WrongError(done.stderr.strip()[-300:])
         answers = json.loads(done.stdout)
         for (step, *_, p), (script, page) in zip(chain.scripts, answers, strict=True):
-            same(f"JavaScript after {step}", p, script, ROUNDED)
-            same(f"page after {step}", p, page, ROUNDED)
+            same(f"JavaScript after {step}", p, script, CLOSE)
+            same(f"page after {step}", p, page, CLOSE)
