@@ -2,6 +2,7 @@
 
 import tracemalloc
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -101,7 +102,14 @@ def test_the_optimum_is_that_of_plain_lbfgs(
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("kind", [diagonal_preconditioner, CoupledPreconditioner])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        diagonal_preconditioner,
+        CoupledPreconditioner,
+        partial(CoupledPreconditioner, n_effects=5),
+    ],
+)
 def test_preconditioners_turn_weights_there_and_back_and_gradients_by_the_chain_rule(
     kind, n_classes, make_mixed, problem_of, fixed
 ):
@@ -110,7 +118,7 @@ def test_preconditioners_turn_weights_there_and_back_and_gradients_by_the_chain_
     scaling = kind(problem.objective, problem.start)
     weights = somewhere(problem)
     if (
-        kind is CoupledPreconditioner
+        kind is not diagonal_preconditioner
     ):  # has no place for what all classes have in common
         level = problem.objective.weighting.levels(weights, problem.evidence)
         level.intercept[:] -= level.intercept.mean()
@@ -284,6 +292,26 @@ def test_couplings_take_one_matrix_whatever_the_threads(n_classes, problem_of, f
     assert size >= 1_200
     # A sum in single precision and its factor, and as much for blocks of rows.
     assert peak <= 24 * size**2
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_effects_that_are_not_coupled_have_their_own_curvature(
+    n_classes, make_mixed, problem_of, fixed, monkeypatch
+):
+    monkeypatch.setattr(preconditioner, "_UNIFORM_SHARE", 0.0)
+    X, y = make_mixed(160, n_classes)
+    problem = problem_of(fixed(), X, y)
+    weights = somewhere(problem)
+    scaling = CoupledPreconditioner(problem.objective, weights, n_effects=5)
+    sample = problem.objective.sample(10**9)
+    bent = sample.curvature(weights, exact=True)
+    columns = map(scaling.weights, np.eye(len(scaling.vector(weights))))
+    hessian = [scaling.gradient(product(problem, bent, column)) for column in columns]
+    scaled = preconditioner._COUPLED_SHARE * np.array(hessian)
+    n = n_classes + (1 + n_classes) * problem.evidence.n_features + 5 * (n_classes - 1)
+    assert n < len(scaled)
+    np.testing.assert_allclose(scaled[:n, :n], np.eye(n), atol=0.01)
+    np.testing.assert_allclose(np.diag(scaled), 1.0, atol=0.01)
 
 
 def test_couplings_are_bounded_in_bytes(problem_of, fixed, monkeypatch):

@@ -8,8 +8,14 @@ from scipy.special import logsumexp
 
 from steelyard import ShrinkageNB, WeightedNB, load
 from steelyard.exceptions import ParameterError
+from steelyard.fitting.default import preconditioner
 from steelyard.fitting.default.interactions import joined
+from steelyard.fitting.default.preconditioner import (
+    CoupledPreconditioner,
+    choose_preconditioner,
+)
 from steelyard.fitting.problem import build_problem
+from steelyard.solvers import LowRankPreconditioner
 from steelyard.weighting import HierarchicalWeighting
 
 STRENGTH = (1.0, 4.0, 0.7)
@@ -47,6 +53,25 @@ def test_gradient_with_interactions_and_resolutions_matches_finite_differences(
     for h in directions:
         up, down = (problem.objective(weights + s * 1e-5 * h)[0] for s in (1, -1))
         assert gradient @ h == pytest.approx((up - down) / 2e-5, rel=1e-4, abs=1e-4)
+
+
+def test_the_last_interactions_are_not_coupled_where_weights_are_many(monkeypatch):
+    X = pd.DataFrame(np.random.default_rng(0).integers(0, 6, (4_000, 4)).astype(str))
+    X.columns = list("abcd")
+    problem, _ = interaction_problem(X, np.arange(4_000) % 2, [(0, 1), (2, 3)])
+    owners = problem.evidence.basis.owners
+    n_cells = int(problem.evidence.schema.is_interaction[owners].sum())
+
+    def scaling(n_coupled):
+        monkeypatch.setattr(preconditioner, "_MAX_BYTES", 12 * n_coupled**2 + 1)
+        return choose_preconditioner(problem.objective, problem.start)
+
+    n_weights = len(scaling(4_000).vector(problem.start))
+    for n_coupled in (n_weights, n_weights - 1, n_weights - n_cells):
+        chosen = scaling(n_coupled)
+        assert isinstance(chosen, CoupledPreconditioner)
+        assert len(chosen._scale) == n_weights - n_coupled
+    assert isinstance(scaling(n_weights - n_cells - 1), LowRankPreconditioner)
 
 
 def plain_objective(problem, training):

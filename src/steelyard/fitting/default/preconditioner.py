@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,14 +89,20 @@ def choose_preconditioner(
 ) -> LowRankPreconditioner | CoupledPreconditioner:
     """Couple weights if that costs less than the passes over rows that it saves.
 
-    Its memory is bounded too, whatever the number of rows.
+    If there are too many weights to couple all of them, cells of the last interactions
+    are scaled one by one. Memory is bounded too, whatever the number of rows.
     """
     evidence, k = objective.evidence, objective.evidence.n_classes
-    n_effective = objective.size - 1 - len(evidence.basis.owners)
+    owners = evidence.basis.owners
+    n_levels = k + (1 + k) * evidence.n_features  # all but effects of values
     n_cells = objective.n_rows * evidence.n_features * (k - 1)
-    is_small = _BYTES_PER_COUPLING * n_effective**2 <= _MAX_BYTES
-    if is_small and n_effective**3 <= _MAX_CUBES_PER_CELL * n_cells:
-        return CoupledPreconditioner(objective, weights)
+    most = min(
+        math.sqrt(_MAX_BYTES / _BYTES_PER_COUPLING),
+        np.cbrt(_MAX_CUBES_PER_CELL * n_cells),
+    )
+    n_effects = min(int((most - n_levels) / (k - 1)), len(owners))
+    if n_effects >= len(owners) - evidence.schema.is_interaction[owners].sum():
+        return CoupledPreconditioner(objective, weights, n_effects)
     return diagonal_preconditioner(objective, weights)
 
 
@@ -129,14 +136,17 @@ def _even_shares(sample: Sample, weights: Floats) -> Floats:
 
 
 class CoupledPreconditioner:
-    r"""A preconditioner that couples all weights.
+    r"""A preconditioner that couples weights, those of all effects or of the first.
 
     It is :math:`x = L^{-\top} y` with the Cholesky factor :math:`L L^\top = s H`.
-    H is the Hessian from a sample of rows. What an intercept or an effect adds to all
-    classes alike changes no posterior and stays zero: it has no coordinate.
+    H is the Hessian from a sample of rows, without what couples effects that come
+    later. What an intercept or an effect adds to all classes alike changes no posterior
+    and stays zero: it has no coordinate.
     """
 
-    def __init__(self, objective: Objective, weights: Floats) -> None:
+    def __init__(
+        self, objective: Objective, weights: Floats, n_effects: int | None = None
+    ) -> None:
         assert isinstance(objective.weighting, HierarchicalWeighting)
         assert objective.penalty is not None
         self._evidence, self._weighting = objective.evidence, objective.weighting
@@ -144,30 +154,40 @@ class CoupledPreconditioner:
         ridge = self._reduced(
             objective.penalty.curvature(len(weights)), self._contrasts**2
         )
-        n_rows = _ROWS_PER_WEIGHT * len(ridge) // self._contrasts.shape[1]
-        sample = objective.sample(max(n_rows, _MIN_ROWS))
-        hessian = _hessian(sample, self._evidence, self._contrasts, weights)
+        k, m = self._contrasts.shape
+        n_coupled = len(ridge)
+        if n_effects is not None:
+            n_coupled = m + 1 + (1 + k) * self._evidence.n_features + n_effects * m
+        sample = objective.sample(max(_ROWS_PER_WEIGHT * n_coupled // m, _MIN_ROWS))
+        hessian, rest = _hessian(
+            sample, self._evidence, self._contrasts, weights, n_effects
+        )
         diagonal = np.einsum("ii->i", hessian)
-        diagonal += ridge + _ROUNDING * (diagonal + diagonal.mean())
+        diagonal += ridge[:n_coupled] + _ROUNDING * (diagonal + diagonal.mean())
         hessian *= _COUPLED_SHARE
         self._factor = cholesky(hessian, lower=True, overwrite_a=True)
+        self._scale = np.sqrt(_COUPLED_SHARE * (ridge[n_coupled:] + rest))
 
     def weights(self, y: Floats) -> Floats:
         """Turn scaled coordinates into weights."""
-        x = dtrsv(self._factor, y, lower=1, trans=1)
-        m, k = self._contrasts.shape[1], self._evidence.n_classes
-        end = m + 1 + (1 + k) * self._evidence.n_features
+        n, m = len(self._factor), self._contrasts.shape[1]
+        x = dtrsv(self._factor, y[:n], lower=1, trans=1)
+        x = np.concatenate([x, y[n:] / self._scale])
+        end = m + 1 + (1 + self._evidence.n_classes) * self._evidence.n_features
         by_value = x[end:].reshape(-1, m) @ self._contrasts.T
         return np.concatenate([self._contrasts @ x[:m], x[m:end], by_value.ravel()])
 
     def vector(self, weights: Floats) -> Floats:
         """Turn weights into scaled coordinates."""
-        return np.asarray(self._reduced(weights, self._contrasts) @ self._factor)
+        x, n = self._reduced(weights, self._contrasts), len(self._factor)
+        return np.concatenate([x[:n] @ self._factor, x[n:] * self._scale])
 
     def gradient(self, gradient: Floats) -> Floats:
         """Turn a gradient by weights into one by scaled coordinates."""
-        reduced = self._reduced(gradient, self._contrasts)
-        return np.asarray(dtrsv(self._factor, reduced, lower=1))
+        x, n = self._reduced(gradient, self._contrasts), len(self._factor)
+        x[:n] = dtrsv(self._factor, x[:n], lower=1)
+        x[n:] /= self._scale
+        return x
 
     def _reduced(self, weights: Floats, by: Floats) -> Floats:
         """Return weights with differences of classes in place of classes."""
@@ -185,9 +205,15 @@ def class_contrasts(n_classes: int) -> Floats:
 
 
 def _hessian(
-    sample: Sample, evidence: LogProbs, contrasts: Floats, weights: Floats
-) -> Floats:
+    sample: Sample,
+    evidence: LogProbs,
+    contrasts: Floats,
+    weights: Floats,
+    n_effects: int | None = None,
+) -> tuple[Floats, Floats]:
     r"""Second derivatives of the deviance from some rows: the lower triangle.
+
+    With a number of effects, only the diagonal of those that come later, by itself.
 
     With :math:`q_c` the share of the classes after c, :math:`\mathrm{diag}(p) - p p^T`
     is the sum over c of :math:`p_c q_c / (p_c + q_c)` times the square of the
@@ -198,7 +224,9 @@ def _hessian(
     """
     share, u = _even_shares(sample, weights), sample.row_weights()
     entries, codes = sample.entries, sample.indicators(np.float32)
-    basis = evidence.basis.matrix.astype(np.float32)
+    basis = evidence.basis.matrix.astype(np.float32).tocsc()
+    n_effects = basis.shape[1] if n_effects is None else n_effects
+    basis, later = basis[:, :n_effects], basis[:, n_effects:]
     out: _Singles | None = None
     for first in range(0, sample.n_rows, _BLOCK_ROWS):
         rows = slice(first, first + _BLOCK_ROWS)
@@ -210,7 +238,9 @@ def _hessian(
             out = np.zeros(shape, dtype=np.float32, order="F")
         out = _with_products(gradients, share[rows], u[rows], out)
     assert out is not None
-    return out.astype(np.float64)
+    bent = share @ contrasts**2 - (share @ contrasts) ** 2
+    rest = (codes @ later).power(2).T @ (u[:, None] * bent)
+    return out.astype(np.float64), rest.ravel()
 
 
 def _with_products(
