@@ -166,6 +166,13 @@ class TakesChunks(StandardNB):
             return
         if keeps == "auto":
             keeps = self._kept_share(table, y, weights, target)
+            if keeps < 1.0:
+                warn_user(
+                    "The rows have changed. The model predicts this chunk better if "
+                    f"earlier rows have 1/{1.0 / keeps:,.0f} of their weight, and "
+                    "they have from now on. `drift` shows which columns changed.",
+                    UserWarning,
+                )
         training = self._next(recipe, table, target, labels, weights, keeps)
         self._learn_from(recipe, training, **self._from_earlier([self], keeps))
 
