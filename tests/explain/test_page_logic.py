@@ -238,7 +238,8 @@ COLOURS = ["red", "green", "blue"]
 def partly_known(name):
     """Return a fitted classifier, and rows of which any cells may be missing."""
     random = np.random.default_rng(len(name))
-    n, k = 400, {"ten classes": 10, "three classes": 3}.get(name, 2)
+    more = {"ten classes": 10, "three classes": 3, "other shares": 3}
+    n, k = 400, more.get(name, 2)
     y = random.integers(0, k, n)
     X = pd.DataFrame(
         {
@@ -263,6 +264,8 @@ def partly_known(name):
         X.loc[random.random(n) < 0.3, "whole"] = np.nan
     clf = sy.ShrinkageNB(**settings).fit(X, np.array(list("abcdefghij"))[y])
     rows = X.iloc[random.integers(0, n, 24)].reset_index(drop=True)
+    if name == "other shares":
+        clf = clf.with_prior({"a": 0.05})
     if name == "never seen":
         rows.loc[random.random(24) < 0.3, "text"] = "mauve"
     for j, column in enumerate(rows):
@@ -284,6 +287,7 @@ PARTLY = (
     "interactions",
     "values",
     "never seen",
+    "other shares",
 )
 
 

@@ -134,6 +134,63 @@ def test_routes_give_the_answers_of_predict_proba(name, fitted, tmp_path):
     np.testing.assert_allclose(route(clf, Z, tmp_path), proba, rtol=0, atol=tolerance)
 
 
+def by_ratio(proba, clf, other):
+    """Return answers for rows among which classes have the shares of another model."""
+    out = proba * np.exp(other.class_log_prior_ - clf.class_log_prior_)
+    return out / out.sum(axis=1, keepdims=True)
+
+
+BY_OTHER_SHARES = (
+    *("pickle", "log", "load", "command line", "scorer", "python", "scan"),
+    *("dask", "single rows", "threads", "undone edit", "same prior"),
+)
+
+
+@pytest.mark.parametrize("name", BY_OTHER_SHARES)
+def test_other_shares_of_classes_multiply_answers(name, fitted, tmp_path):
+    clf, Z, proba, _ = fitted
+    other = clf.with_prior({"yes": 0.1})
+    route, tolerance = ROUTES[name]
+    np.testing.assert_allclose(
+        route(other, Z, tmp_path),
+        by_ratio(proba, clf, other),
+        rtol=0,
+        atol=max(tolerance, 1e-12),
+    )
+
+
+def test_shares_multiply_answers_before_and_after_edits(fitted, tmp_path):
+    clf, Z, proba, y = fitted
+    edits = [{"column": "b", "remove": True}, {"column": "d", "scale": 0.5}]
+    other, edited = clf.with_prior({"yes": 0.1}), clf.edited(edits)
+    X = Z.assign(a=Z["a"].fillna(0.3))
+    recalibrated = clf.edited([], recalibrate=(X, y))
+    expected = by_ratio(edited.predict_proba(Z), clf, other)
+    near = {"rtol": 0, "atol": 1e-9}
+    both = edited.with_prior({"yes": 0.1}), other.edited(edits)
+    for model in both:
+        np.testing.assert_allclose(model.predict_proba(Z), expected, **near)
+        undone = model.unedited().predict_proba(Z)
+        np.testing.assert_array_equal(undone, other.predict_proba(Z))
+        model.save(tmp_path / "model.json")
+        loaded = sy.load(tmp_path / "model.json")
+        np.testing.assert_array_equal(loaded.predict_proba(Z), model.predict_proba(Z))
+        undone = loaded.unedited().predict_proba(Z)
+        np.testing.assert_array_equal(undone, other.predict_proba(Z))
+    twice = both[0].with_prior({"yes": 0.6}).edited([{"column": "d", "remove": True}])
+    once = clf.edited([*edits, {"column": "d", "remove": True}])
+    expected = by_ratio(once.predict_proba(Z), clf, twice)
+    np.testing.assert_allclose(twice.predict_proba(Z), expected, **near)
+    # A start fitted again moves all answers as shares do, of complete rows as well.
+    start = recalibrated.model_.log_prior - clf.model_.log_prior
+    moved = proba * np.exp(clf.model_.link_scale * start)
+    moved /= moved.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(recalibrated.predict_proba(Z), moved, **near)
+    rarer = recalibrated.with_prior({"yes": 0.1})
+    expected = by_ratio(moved, clf, rarer)
+    np.testing.assert_allclose(rarer.predict_proba(Z), expected, **near)
+
+
 def test_an_evaluation_measures_these_answers(fitted):
     clf, Z, proba, y = fitted
     found = sy.evaluate(clf, Z, y).metrics["log_loss"]
@@ -201,7 +258,7 @@ def test_changed_models_average_too(name, tmp_path):
         {c: float for c in ["a", "b", "d"]}
     )
     answer = clf.predict_proba(nothing)[0]
-    np.testing.assert_allclose(answer, moments.base_rates, atol=1e-9)
+    np.testing.assert_allclose(answer, np.exp(moments.log_rates), atol=1e-9)
     if name == "another prior":
         np.testing.assert_allclose(answer, [0.9, 0.1], atol=1e-9)
     Z = X.where(np.random.default_rng(1).random(X.shape) >= 0.4)

@@ -24,9 +24,8 @@ from steelyard.explain.shared import (
     typical_numbers,
 )
 from steelyard.fitting.shapes import resolve_shapes
-from steelyard.model.base import softmax
 from steelyard.model.edits import Edit, difference, undone
-from steelyard.model.marginal import balanced, edited_moments
+from steelyard.model.marginal import edited_moments
 from steelyard.model.table_model import NBModel
 from steelyard.table.labels import known_labels, labels_of_rows
 from steelyard.table.schema import FeatureSchema
@@ -159,11 +158,6 @@ def unedited(clf: Any) -> Any:
         made.model_ = undone(made.model_, edit)
     if hasattr(clf, "edits_"):
         del made.edits_
-        if (moments := made.model_.marginal) is not None:
-            # With the base rates of now: priors may have changed since.
-            rates = np.exp(clf.class_log_prior_)
-            moments = balanced(made.model_, moments, rates)
-            made.model_ = replace(made.model_, marginal=moments)
     return made
 
 
@@ -477,8 +471,7 @@ def _recalibrated(
     new = replace(model, log_prior=prior)
     if model.marginal is not None:
         moved = model.link_scale * (prior - model.log_prior)
-        rates = softmax((np.log(model.marginal.base_rates) + moved)[None, :])[0]
-        new = replace(new, marginal=balanced(new, model.marginal, rates))
+        new = replace(new, marginal=model.marginal.with_ratio(moved))
     return new, change
 
 

@@ -489,7 +489,7 @@ def _explain(
             added, implied_part = conditional.contributions(some)
             implied, averaging = np.zeros(contributions.shape), np.zeros(base.shape)
             implied[rows], contributions[rows] = implied_part, added + implied_part
-            base[rows] = np.log(conditional.moments.base_rates) / model.link_scale
+            base[rows] = conditional.moments.log_rates / model.link_scale
             scores[rows] = model.log_proba(some) / model.link_scale
             averaging[rows] = scores[rows] - base[rows]
             averaging[rows] -= contributions[rows].sum(axis=1)

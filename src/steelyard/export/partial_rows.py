@@ -43,6 +43,7 @@ class PartialRows:
     def __init__(self, data: dict[str, Any]) -> None:
         self.data = data
         self.odds = [math.inf if x is None else x for x in data["value_odds"]]
+        self.ratio = [*map(math.exp, data["log_ratio"])]
         self._given: dict[tuple[bool, ...], Given] = {}
 
     def given(self, missing: Sequence[bool]) -> Given:
@@ -77,15 +78,20 @@ class PartialRows:
         plain: Sequence[float],
         scale: float,
     ) -> list[float]:
-        """Return the probabilities of the classes, blended with naive Bayes."""
+        """Return the probabilities of the classes, blended with naive Bayes.
+
+        Classes may be more frequent than in training, by a ratio.
+        """
         mean = given.start
         for added in contributions.values():
             mean = [*map(add, mean, added)]
         mean = [scale * m for m in mean]
         spread = [[scale * x for x in row] for row in given.root]
         rest = 1.0 - given.share
-        both = zip(self._expected(mean, spread), plain, strict=True)
-        return [rest * p + given.share * q for p, q in both]
+        each = zip(self._expected(mean, spread), plain, self.ratio, strict=True)
+        out = [(rest * p + given.share * q) * ratio for p, q, ratio in each]
+        total = sum(out)
+        return [p / total for p in out]
 
     def _expected(self, mean: list[float], root: Matrix) -> list[float]:
         """Return the mean of the softmax of normal scores."""

@@ -212,6 +212,9 @@ class Marginal:
     plain: Sum
     """Plain naive Bayes."""
 
+    log_ratio: Row
+    """By class: added to the logs of all answers."""
+
 
 @dataclass(frozen=True)
 class Sum:

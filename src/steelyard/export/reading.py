@@ -222,7 +222,10 @@ def _marginal(model: Any, classes: tuple[int, ...]) -> Marginal | None:
             for of_attribute in zip(*loadings, strict=True)
         )
     odds = [x if math.isfinite(x) else None for x in _listed(moments.value_odds)]
-    start = _channels(_listed(model.log_prior))
+    log_ratio = tuple(_listed(moments.log_ratio))
+    scale = float(model.link_scale)
+    own_prior = zip(_listed(model.log_prior), log_ratio, strict=True)
+    start = _channels([prior - ratio / scale for prior, ratio in own_prior])
     sides = [tuple(side.feature for side in f.sides) for f in features[n_columns:]]
     # A column that is left out is in no interaction.
     left_out = {j for j, x in enumerate(odds) if x is None}
@@ -251,6 +254,7 @@ def _marginal(model: Any, classes: tuple[int, ...]) -> Marginal | None:
         *(means, loadings, noise, tuple(start), tuple(_listed(moments.shift))),
         *(variance, HERMITE if two else radii(len(classes))),
         Sum(classes, base, 1.0, _tie_order(model), tuple(plain)),
+        log_ratio,
     )
 
 

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, logsumexp
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.quadrature import HERMITE, radii
@@ -92,7 +92,7 @@ class Marginal:
     """Variance beyond the factors, shape (d, C)."""
 
     base_rates: Floats
-    """Answer to a row without any observed cell, shape (K,)."""
+    """Answer to a row without any observed cell, before ``log_ratio``: shape (K,)."""
 
     plain: Floats
     """Log-probabilities of plain naive Bayes by code, 0 of interactions, (V, K)."""
@@ -100,10 +100,25 @@ class Marginal:
     shift: Floats
     """Of the mean scores if nothing is observed, (C,): see ``balanced``."""
 
+    log_ratio: Floats
+    """Added to the logs of all answers, (K,): 0, or how classes are more frequent than
+    in training (``with_prior``). The prior of the model has it already."""
+
     @property
     def columns(self) -> Flags:
         """Whether a missing cell of each column is always averaged over."""
         return np.asarray(self.value_odds == 0.0)
+
+    def with_ratio(self, added: Floats) -> Marginal:
+        """Return the moments for classes that are more frequent by a log ratio."""
+        return replace(self, log_ratio=self.log_ratio + added)
+
+    @property
+    def log_rates(self) -> Floats:
+        """Logs of the answer to a row without any observed cell, shape (K,)."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.base_rates)
+        return logs + self.log_ratio - logsumexp(logs + self.log_ratio)
 
 
 @dataclass(frozen=True)
@@ -140,7 +155,8 @@ class PartialRows:
         offsets = model.schema.offsets
         means = np.repeat(moments.means, np.diff(offsets), axis=0)
         self._table = np.ascontiguousarray(contrast(model.table) - means)
-        self.start = contrast(model.log_prior) + moments.means.sum(axis=0)
+        prior = model.log_prior - moments.log_ratio / model.link_scale
+        self.start = contrast(prior) + moments.means.sum(axis=0)
         """Mean score over the training rows, shape (C,)."""
 
     def proba(self, codes: Codes) -> Floats:
@@ -203,7 +219,11 @@ class PartialRows:
         n_columns = model.schema.n_columns
         missing = 1.0 - given.observed[:, :n_columns].mean(axis=1)
         share = ((missing**2 + missing**4) / 2.0)[pattern_of][:, None]
-        return (1.0 - share) * proba + share * self._plain_proba(codes)
+        proba = (1.0 - share) * proba + share * self._plain_proba(codes)
+        if not self.moments.log_ratio.any():
+            return proba
+        proba *= np.exp(self.moments.log_ratio - self.moments.log_ratio.max())
+        return np.asarray(proba / proba.sum(axis=1, keepdims=True))
 
     def _scores(self, codes: Codes, given: Given, pattern_of: Ints) -> Floats:
         """Return mean scores, given the observed attributes: shape (n, C)."""

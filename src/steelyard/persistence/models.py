@@ -210,6 +210,7 @@ MARGINAL = codec.record(
     base_rates=codec.numbers("k", 0.0, 1.0),
     plain=codec.numbers("vk", -LARGEST_LOG, LARGEST_LOG),
     shift=codec.numbers("o", -LARGEST_LOG, LARGEST_LOG),
+    log_ratio=codec.numbers("k", -LARGEST_LOG, LARGEST_LOG),
     parts=lambda moments: {
         **vars(moments),
         "loadings": [*np.moveaxis(moments.loadings, 2, 0)],

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats
 from steelyard._common.text import did_you_mean
 from steelyard.exceptions import ParameterError, check_fitted
-from steelyard.model.marginal import balanced
 
 _Clf = TypeVar("_Clf")
 
@@ -65,6 +64,8 @@ def with_prior(self: _Clf, prior: Any) -> _Clf:
             f"{model.note()} Fit with `class_weight` instead."
         )
 
+    ratio = log_prior - clf.class_log_prior_
+
     def moved(start: Floats) -> Floats:
         # What a model adds to the prior, nothing for naive Bayes, to the bit.
         added = start * model.link_scale - clf.class_log_prior_
@@ -73,18 +74,17 @@ def with_prior(self: _Clf, prior: Any) -> _Clf:
     made = copy(clf)
     made.model_ = replace(model, log_prior=moved(model.log_prior))
     if (moments := getattr(model, "marginal", None)) is not None:
-        rates, was = np.exp(log_prior), np.exp(clf.class_log_prior_)
-        if not np.allclose(moments.base_rates, was, rtol=1e-12):
-            # The start was fitted again to other rows: that difference stays.
-            rates = moments.base_rates * rates / was
-            rates /= rates.sum()
-        moments = balanced(made.model_, moments, rates)
-        made.model_ = replace(made.model_, marginal=moments)
+        made.model_ = replace(made.model_, marginal=moments.with_ratio(ratio))
     made.class_log_prior_ = log_prior
     if hasattr(clf, "edits_"):
         # Each of them is undone to a model that has the new priors as well.
         made.edits_ = [
-            replace(edit, log_prior=moved(edit.log_prior)) for edit in clf.edits_
+            replace(
+                edit,
+                log_prior=moved(edit.log_prior),
+                marginal=edit.marginal and edit.marginal.with_ratio(ratio),
+            )
+            for edit in clf.edits_
         ]
     # They were those of rows with the other shares.
     made.training_ = clf.training_.without_scores()

@@ -9,7 +9,7 @@
   const columns = order.filter((j) => !isInteraction(j));
   // Columns that are averaged over while they are unknown: such models begin with the base rates.
   const isAveraged = (leaf, j) => Boolean(leaf.marginal) && leaf.marginal.value_odds[j] === 0;
-  const ratesOf = (leaf) => scoring.baseOf(leaf.marginal.plain).map(Math.exp);
+  const ratesOf = (leaf) => marginal.withRatio(leaf.marginal, scoring.baseOf(leaf.marginal.plain).map(Math.exp));
   const isAveraging = columns.some((j) => isAveraged(model, j)), rates = isAveraging ? ratesOf(model) : data.rates;
   const state = { pinned: null, locked: new Set(), isAll: false, isEvery: false, shown: 0, probabilities: [], compared: null, evidence: [] };
   const set = (j, value) => { values[j] = value; update(); };

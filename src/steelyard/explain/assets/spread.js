@@ -54,8 +54,8 @@ const spread = (() => {
   // present answer as its mean: plain naive Bayes has a share in that.
   function rangeOfNormal(model, values, c) {
     const { at, mean } = scoring.meanScores(model, values), now = scoring.posterior(model, values)[c], two = mean.length === 1;
-    const { points } = model.marginal, root = at.root.map((row) => row.map((x) => x * model.scale));
-    const moved = (by) => mean.map((x, k) => x * model.scale + (two ? (c === 1 ? by : -by) : k === c ? by : 0));
+    const { points, log_ratio } = model.marginal, root = at.root.map((row) => row.map((x) => x * model.scale));
+    const moved = (by) => mean.map((x, k) => x * model.scale + (two ? (c === 1 ? by : -by) : log_ratio[k] + (k === c ? by : 0)));
     let [low, high] = [-MOST_MOVED, MOST_MOVED];
     for (let step = 0; step < 40; step++) {
       const middle = (low + high) / 2;

@@ -161,10 +161,17 @@ const marginal = (() => {
     return out;
   }
 
+  // Probabilities of classes that are more frequent than in training.
+  function withRatio(moments, proba) {
+    const out = proba.map((p, c) => p * Math.exp(moments.log_ratio[c])), total = out.reduce((a, b) => a + b, 0);
+    return out.map((p) => p / total);
+  }
+
   // The probabilities of the classes, given mean scores by channel and plain naive Bayes.
   function proba(moments, at, mean, plain, scale) {
     const root = at.root.map((row) => row.map((x) => scale * x));
-    return expected(mean.map((x) => scale * x), root, moments.points).map((p, c) => (1 - at.share) * p + at.share * plain[c]);
+    const blended = expected(mean.map((x) => scale * x), root, moments.points).map((p, c) => (1 - at.share) * p + at.share * plain[c]);
+    return withRatio(moments, blended);
   }
 
   // Expected absolute change of the probability p of a class once each missing column is known.
@@ -231,6 +238,6 @@ const marginal = (() => {
     return fresh;
   }
 
-  return { addedOf, changes, channelsOf, edited, expected, given, proba, sumOf, totalOf };
+  return { addedOf, changes, channelsOf, edited, expected, given, proba, sumOf, totalOf, withRatio };
 })();
 if (typeof module !== "undefined") module.exports = marginal;

@@ -139,6 +139,7 @@ def _moments(
         base_rates=np.full(model.n_classes, 1.0 / model.n_classes),
         plain=plain,
         shift=np.zeros(means.shape[1]),
+        log_ratio=np.zeros(model.n_classes),
     )
 
 
