@@ -1,5 +1,6 @@
 """steelyard export: files for other programs, checked by their engines."""
 
+import json
 import sqlite3
 import sys
 
@@ -103,3 +104,11 @@ def test_the_command_offers_all_databases(run):
         "invalid choice: 'duck'"
         in run("export", "m", "-o", "f", "--dialect", "duck").err
     )
+
+
+def test_the_schema_of_a_row_is_printed(run, model):
+    done = run("schema", model)
+    assert done.status == 0, done.err
+    columns = json.loads(done.out)["properties"]
+    assert list(columns) == ["age", "smoker", "zip"]
+    assert columns["smoker"]["type"] == ["string", "null"]

@@ -22,6 +22,7 @@ COMMANDS = (
     "evaluate",
     "explain",
     "export",
+    "schema",
     "scorecard",
     "edit",
     "monitor",

@@ -23,8 +23,8 @@ __all__ = ["main"]
 
 # In the order in which a newcomer needs them. Each is a module of this folder with
 # ABOUT and EXAMPLES for its help, and functions `add_options` and `run`.
-NAMES = "fit predict evaluate explain export scorecard edit monitor methods compare "
-NAMES += "reproduce datasets demo completion"
+NAMES = "fit predict evaluate explain export schema scorecard edit monitor methods "
+NAMES += "compare reproduce datasets demo completion"
 
 _EXAMPLES = """\
 examples:

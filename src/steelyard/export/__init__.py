@@ -10,6 +10,7 @@ from steelyard._common import names_of
 
 if TYPE_CHECKING:
     from steelyard.export.formats import *  # noqa: F403
+    from steelyard.export.json_schema import *  # noqa: F403
     from steelyard.export.onnx import *  # noqa: F403
     from steelyard.export.plan import *  # noqa: F403
     from steelyard.export.pmml import *  # noqa: F403
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __getattr__, __all__ = names_of(
     "steelyard.export",
     formats="FORMATS write",
+    json_schema="row_schema",
     onnx="to_onnx",
     plan="Plan",
     pmml="to_pmml",

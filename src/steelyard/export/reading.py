@@ -105,7 +105,7 @@ def plan_of_model(name: str, model: Any, is_exact: bool) -> Plan:
     classes = _listed(model.classes)
     return Plan(
         name,
-        tuple(_columns(schema)),
+        tuple(columns_of(schema)),
         tuple(schema.labels()),
         tuple(classes),
         _node(model, tuple(range(len(classes))), is_exact),
@@ -142,7 +142,8 @@ def _is_own(model: Any, *kinds: str) -> bool:
     return is_of_package and model.kind in kinds
 
 
-def _columns(schema: TableSchema) -> Iterator[Column]:
+def columns_of(schema: TableSchema) -> Iterator[Column]:
+    """Yield the columns of a table, without interactions."""
     dates = dates_in(schema.features)
     for j, feature in enumerate(schema.features):
         if not feature.sides:
