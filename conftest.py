@@ -5,8 +5,12 @@ from importlib.util import find_spec
 
 import pytest
 
-# What is built on Spark's classes cannot be loaded without them.
-collect_ignore = [] if find_spec("pyspark") else ["src/steelyard/spark.py"]
+# What is built on classes of a library cannot be loaded without it.
+collect_ignore = [
+    f"src/steelyard/{module}.py"
+    for module, library in {"spark": "pyspark", "service": "httpx2"}.items()
+    if not find_spec(library)
+]
 
 
 @pytest.fixture(autouse=True)

@@ -1,8 +1,8 @@
 """A service: answer one row in microseconds, with its reasons.
 
 `clf.scorer()` is a plain function of a mapping. It needs no frame, no array and, once
-it is pickled, no scikit-learn. Here Python's own web server wraps it; with FastAPI the
-handler is the same two lines.
+it is pickled, no scikit-learn. Here Python's own web server wraps it; `steelyard serve`
+is the one for daily use.
 """
 
 import json

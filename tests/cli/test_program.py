@@ -23,6 +23,7 @@ COMMANDS = (
     "explain",
     "export",
     "schema",
+    "serve",
     "scorecard",
     "edit",
     "monitor",

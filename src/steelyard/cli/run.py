@@ -23,8 +23,8 @@ __all__ = ["main"]
 
 # In the order in which a newcomer needs them. Each is a module of this folder with
 # ABOUT and EXAMPLES for its help, and functions `add_options` and `run`.
-NAMES = "fit predict evaluate explain export schema scorecard edit monitor methods "
-NAMES += "compare reproduce datasets demo completion"
+NAMES = "fit predict evaluate explain export schema serve scorecard edit monitor "
+NAMES += "methods compare reproduce datasets demo completion"
 
 _EXAMPLES = """\
 examples:
@@ -37,6 +37,7 @@ examples:
 
 _EXTRAS = {"matplotlib": "plot", "onnx": "onnx"}
 _EXTRAS |= {"openpyxl": "formats", "pyreadstat": "formats"}
+_EXTRAS |= {"starlette": "serve", "uvicorn": "serve"}
 _FOR_PROGRAMMERS = (
     DeprecationWarning,
     PendingDeprecationWarning,

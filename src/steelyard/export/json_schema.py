@@ -14,9 +14,12 @@ if TYPE_CHECKING:
 # Values of a category that are listed.
 _MAX_VALUES = 100
 
-# Days and months that there are; that February has 30 days is found when it is read.
+# Days by month; that only some years have 29 February is found when a date is read.
 _ANY_DAY = "-[0-9]{2}-[0-9]{2}"
-_DAY = "-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+_DAY = (
+    "-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])"
+    "|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|[12][0-9]))"
+)
 
 _TYPES = {"numbers": ["number"], "text": ["string"], "booleans": ["boolean"]}
 
@@ -61,8 +64,6 @@ def row_schema(clf: BaseNB) -> dict[str, Any]:
             }
             continue
         types = _TYPES.get(column.cells, ["string", "number", "boolean"])
-        # A number that is a category as text may be either.
-        types = [*types, "number"] if column.texts else types
         entry: dict[str, Any] = {"type": [*types, "null"]}
         if column.kind == "category" and column.cells != "nothing":
             n_values = len(column.values)

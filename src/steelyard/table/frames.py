@@ -95,6 +95,8 @@ def as_table(X: Any, estimator: object = None, *, is_whole: bool = True) -> Tabl
     Dates that are all at midnight have no hours, and those of one year no years, if all
     rows are there to tell.
     """
+    if isinstance(X, Table):
+        return X
     frame = _as_frame(X)
     if frame is None:
         return _table_of_array(X, estimator)
