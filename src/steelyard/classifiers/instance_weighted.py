@@ -251,7 +251,7 @@ def _fit_at(
 def _accuracy(problem: Problem, solution: Solution, training: TrainingSet) -> float:
     model = problem.model(solution.weights)
     rows = training.codes, training.labels, training.weights
-    return model.share(*rows, True, training.n_jobs)
+    return model.share(*rows, training.n_jobs)
 
 
 # ----------------------------------------------------------------------------- boosting

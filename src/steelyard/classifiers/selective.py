@@ -27,7 +27,7 @@ from steelyard._common.settings import (
 from steelyard.classifiers.base.estimator import StandardNB
 from steelyard.classifiers.base.selection import (
     FeatureSelector,
-    SelectionPath,
+    RecordTable,
     selected,
 )
 from steelyard.exceptions import ParameterError, warn_user
@@ -60,8 +60,8 @@ class SelectedNB(FeatureSelector, StandardNB):
         "list",
         "Names, or positions if the table has none, in order of choice.",
     )
-    selection_path_: SelectionPath = learned(
-        "SelectionPath", "One record per step of the search; prints as a table."
+    selection_path_: RecordTable = learned(
+        "RecordTable", "One record per step of the search; prints as a table."
     )
 
     def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:

@@ -26,7 +26,7 @@ from steelyard._common.settings import (
 from steelyard.classifiers.base.estimator import BaseNB
 from steelyard.classifiers.base.selection import (
     FeatureSelector,
-    SelectionPath,
+    RecordTable,
     selected,
 )
 from steelyard.exceptions import ParameterError, warn_user
@@ -34,20 +34,26 @@ from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.search.forward_search import (
     AverageLikelihood,
+    HeldOutRows,
     Likelihood,
+    confusion,
     encode_test_rows,
-    error_rate,
+    has_missing_cells,
     simulate,
     usable_predictors,
     with_known_cells,
 )
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import Encoding, TrainingSet
+from steelyard.notices.notice import Notice
 from steelyard.table.codes import Codes
 
 __all__ = ["SPSSNaiveBayes"]
 
 _AVERAGE = "average_log_likelihood"
+
+# A classification table of more classes cannot be read.
+_MAX_CLASSES = 20
 
 _COLUMNS = (NONE | listed(COLUMN)).called("None or a list of names or positions")
 
@@ -71,7 +77,9 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
     than two observed categories. Other missing cells, and categories never seen, are
     skipped. Numbers are cut into ten bins of equal width, and empty bins are merged.
     :math:`\bar l(J)` divides both of its sums by n; the manual divides one by the cases
-    with a known cell in the subset, ``divisor="observed"``.
+    with a known cell in the subset, ``divisor="observed"``. Where that chooses other
+    predictors, ``notices_`` says which; a search with a ``time_limit``, or by drawn
+    rows, is not repeated to find out.
 
     Notes
     -----
@@ -105,6 +113,10 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
        2  2                   -0.370133  -2.167037  1.796904   0.558637  *
        3  3                   -0.314443  -2.816601  2.502158   0.597200
        4  1                   -0.314124  -3.875385  3.561261   0.691132
+    >>> clf.classification_table_
+    Sample    Observed  Predicted n  Predicted y  Percent correct
+    training  n            4.000000     1.000000        80.000000
+    training  y            1.000000     8.000000        88.888889
     """
 
     selection: str = setting(
@@ -188,10 +200,23 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
         "Names of the predictors of the final model, or positions if the table had "
         "no names, in the order of choice; forced ones come first.",
     )
-    selection_path_: SelectionPath = learned(
-        "SelectionPath",
+    selection_path_: RecordTable = learned(
+        "RecordTable",
         "One record per subset: size, predictor added, average log-likelihood, A, B, "
         "criterion, and whether it was chosen. Prints as a table.",
+    )
+    case_processing_: RecordTable = learned(
+        "RecordTable",
+        "For the training rows, and the test rows if there are any, how many were "
+        "used, had no target, had no known predictor, or had a weight of zero, and "
+        "how many were given.",
+    )
+    classification_table_: RecordTable = learned(
+        "RecordTable",
+        "For each class of the training rows, and of the test rows if there are any, "
+        "the weight of the rows predicted to be of each class, and the percentage that "
+        f"is right. Of at most {_MAX_CLASSES} classes.",
+        optional=True,
     )
     search_end_: str = learned(
         '{"complete", "time limit", "interrupted"}',
@@ -257,14 +282,38 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
         forced, candidates = usable_predictors(
             training.given_counts, self.forced, self.excluded
         )
-        training = with_known_cells(training, candidates)
+        given, training = training, with_known_cells(training, candidates)
         model = training.estimate(training.given_counts)
         test = None
         if X_test is not None:
             test = encode_test_rows(X_test, y_test, training, candidates, self)
         if self.selection == "none":
             forced = candidates
-        path, end = self._search(training, model, forced, candidates)
+        arguments = training, model, forced, candidates, test
+        path, best, end = self._choose(*arguments, self.divisor == "observed")
+        named = {**selected(model.schema, path, best), "search_end_": end}
+        named["_observed_subset"] = named["selected_features_"]
+        if self._may_differ(training, candidates):
+            other, chosen, _ = self._choose(*arguments, by_observed=True)
+            subset = selected(model.schema, other, chosen)["selected_features_"]
+            named["_observed_subset"] = subset
+        model = model.restricted(list(path[best].members))
+        named["case_processing_"] = _case_processing(given, training, test)
+        if not self.select_only:
+            named |= _classification(model, training, test)
+        return Fit(model, model.log_prior, named, training=training)
+
+    def _choose(
+        self,
+        training: TrainingSet,
+        model: NBModel,
+        forced: list[int],
+        candidates: list[int],
+        test: HeldOutRows | None,
+        by_observed: bool,
+    ) -> tuple[list[Subset], int, str]:
+        """Return the subsets of a search, which is best, and how the search ended."""
+        path, end = self._search(training, model, forced, candidates, by_observed)
         if test is not None:
             path = test.judged(path, model, self.n_jobs)
         path = [self._judged(step, training.given_counts.total) for step in path]
@@ -272,11 +321,29 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
         best = int(np.argmin([step.facts["criterion"] for step in path]))
         if self.selection == "none" or self.exact_size is not None:
             best = len(path) - 1
-        model = model.restricted(list(path[best].members))
-        named = {**selected(model.schema, path, best), "search_end_": end}
-        if not self.select_only:
-            named["error_"] = error_rate(model, training, test)
-        return Fit(model, model.log_prior, named, training=training)
+        return path, best, end
+
+    def _may_differ(self, training: TrainingSet, candidates: list[int]) -> bool:
+        """Return whether to look for the subset that the manual's divisor chooses."""
+        is_asked = self.divisor == "observed" or self.selection == "none"
+        if is_asked or self.time_limit or self._draws_rows(training):
+            return False
+        return has_missing_cells(training.codes, candidates)
+
+    def _draws_rows(self, training: TrainingSet) -> bool:
+        megabytes = 8.0 * training.n_rows * training.n_classes / 2**20
+        is_too_large = self.b_method == "auto" and megabytes > float(self.memory_limit)
+        return self.b_method == "simulate" or is_too_large
+
+    def _method_notices(self) -> list[Notice]:
+        ours, manual = set(self.selected_features_), self._observed_subset
+        if ours == set(manual):
+            return []
+        names = ", ".join(map(str, manual)) or "none"
+        text = "the SPSS manual's divisor of B(J) would choose other predictors: "
+        text += names
+        advice = '`divisor="observed"` divides as the manual does'
+        return [Notice("other-subset", text, advice=advice)]
 
     def _n_steps(self, n_forced: int, n_candidates: int) -> int:
         """How many predictors may join the forced ones."""
@@ -310,18 +377,17 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
         model: NBModel,
         forced: list[int],
         candidates: list[int],
+        by_observed: bool,
     ) -> tuple[list[Subset], str]:
         """Return the initial subset and those after it, and how the search ended."""
         codes, weights = training.codes, training.sample_weight
-        megabytes = 8.0 * training.n_rows * model.n_classes / 2**20
-        is_too_large = self.b_method == "auto" and megabytes > float(self.memory_limit)
-        if self.b_method == "simulate" or is_too_large:
+        if self._draws_rows(training):
             rng = check_random_state(self.random_state)
             codes, weights = simulate(model, int(self.n_simulated), rng), None
         likelihood = AverageLikelihood(
             training.given_counts,
             Likelihood(codes, model, weights, self.n_jobs),
-            self.divisor == "observed",
+            by_observed,
             time.monotonic() + (self.time_limit or np.inf),
         )
         n_steps = self._n_steps(len(forced), len(candidates))
@@ -350,3 +416,51 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
                 "transform(X) for the selected columns, or fit with select_only=False."
             )
         return codes
+
+
+def _case_processing(
+    given: TrainingSet, used: TrainingSet, test: HeldOutRows | None
+) -> RecordTable:
+    """Count the rows that were used and left out."""
+    kept = given.is_kept
+    n_zero = 0 if kept is None else int(np.count_nonzero(~kept))
+    samples = {"training": (used.n_rows, given.n_rows, given.n_unlabelled, n_zero)}
+    if test is not None:
+        samples["test"] = (test.codes.n_rows, test.n_labelled, test.n_unlabelled, 0)
+    return RecordTable(
+        {
+            "sample": sample,
+            "used": n_used,
+            "without_target": n_unlabelled,
+            "without_predictors": n_labelled - n_used,
+            "of_weight_zero": n_zero,
+            "total": n_labelled + n_unlabelled + n_zero,
+        }
+        for sample, (n_used, n_labelled, n_unlabelled, n_zero) in samples.items()
+    )
+
+
+def _classification(
+    model: NBModel, training: TrainingSet, test: HeldOutRows | None
+) -> dict[str, Any]:
+    """Return the classification table and the error, of test rows if there are any."""
+    weights, n_jobs = training.sample_weight, training.n_jobs
+    counts = {"training": confusion(model, training, weights, n_jobs)}
+    if test is not None:
+        counts["test"] = confusion(model, test, None, n_jobs)
+    last = list(counts.values())[-1]
+    learned = {"error_": float((last.sum() - np.trace(last)) / last.sum())}
+    if model.n_classes > _MAX_CLASSES:
+        return learned
+    labels = list(map(str, model.classes))
+    records = [
+        {
+            "sample": sample,
+            "observed": label,
+            **{f"predicted {name}": n for name, n in zip(labels, row, strict=True)},
+            "percent_correct": 100.0 * row[k] / sum(row) if sum(row) else None,
+        }
+        for sample, matrix in counts.items()
+        for k, (label, row) in enumerate(zip(labels, matrix.tolist(), strict=True))
+    ]
+    return {**learned, "classification_table_": RecordTable(records)}

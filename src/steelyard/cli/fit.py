@@ -30,6 +30,13 @@ _MAX_CHECK_SECONDS = 300.0
 _MAX_SHOWN_COLUMNS = 30
 _MAX_STRONGEST_COLUMNS = 5
 
+# Tables of methods that select columns: in the summary, and as fitted attributes.
+_TABLES = {
+    "path": "selection_path_",
+    "cases": "case_processing_",
+    "classification": "classification_table_",
+}
+
 ABOUT = "learn a model from a table"
 EXAMPLES = """
 steelyard fit data.csv --target class -o model.json
@@ -118,9 +125,10 @@ def _selection(clf: Any) -> dict[str, Any]:
     """Return the columns that a method selected, and the path of its search."""
     if not isinstance(getattr(clf, "selected_features_", None), list):
         return {}
-    selection = {"selected": clf.selected_features_}
-    if hasattr(clf, "selection_path_"):
-        selection["path"] = list(clf.selection_path_)
+    selection: dict[str, Any] = {"selected": clf.selected_features_}
+    for key, name in _TABLES.items():
+        if hasattr(clf, name):
+            selection[key] = list(getattr(clf, name))
     return selection
 
 
@@ -178,7 +186,7 @@ def _fit_stream(clf: Any, method: str, arguments: argparse.Namespace) -> dict[st
 def _show(summary: dict[str, Any], noticed: list[str]) -> None:
     from rich.markup import escape
 
-    from steelyard.classifiers.base.selection import SelectionPath
+    from steelyard.classifiers.base.selection import RecordTable
 
     console, classes = output.screen(), summary["classes"]
     if lines := summary.get("column_report"):
@@ -206,8 +214,9 @@ def _show(summary: dict[str, Any], noticed: list[str]) -> None:
         n_chosen = len(summary["selected"])
         line = f"\nselected {n_chosen} of {summary['columns']} columns: {chosen}"
         output.say(line)
-    if "path" in summary:
-        output.say(f"\n{SelectionPath(summary['path'])!r}")
+    for key in _TABLES:
+        if key in summary:
+            output.say(f"\n{RecordTable(summary[key])!r}")
 
 
 def _said(names: list[str]) -> str:

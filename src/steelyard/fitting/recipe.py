@@ -305,15 +305,18 @@ def encode_training(
     refuse_no_labels(y, owner)
     name = getattr(y, "name", None)
     table, y, weights = read_rows(X, y, sample_weight, owner)
+    n_given = table.n_rows
     if preparation.encoding.skips_unlabelled:
         table, y, weights = labelled_rows(table, y, weights)
     is_kept = None if weights is None or weights.all() else weights != 0
+    n_unlabelled = n_given - table.n_rows
     table, y, weights = weighted_rows(table, y, weights)
     classes, labels, joined = joined_labels(y, preparation.n_jobs)
     check_two_classes(classes)
     training = encode_table(table, classes, labels, weights, preparation)
     name = name if isinstance(name, str) else None
-    return replace(training, is_kept=is_kept, target_name=name, joined=joined)
+    about = {"target_name": name, "joined": joined, "n_unlabelled": n_unlabelled}
+    return replace(training, is_kept=is_kept, **about)
 
 
 def rows_of(X: Any) -> RowsHere:

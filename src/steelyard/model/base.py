@@ -144,15 +144,14 @@ class Model:
         codes: Codes,
         y: NDArray[Any],
         weights: Floats | None,
-        is_right: bool,
         n_jobs: int | None = None,
     ) -> float:
-        """Weighted share of the rows that are classified correctly, or wrongly."""
+        """Weighted share of the rows that are classified correctly."""
         counted = total = 0.0
         for rows in pieces(slice(0, codes.n_rows)):
             is_correct = self.winners(codes.part(rows), n_jobs) == y[rows]
             u = np.ones(len(is_correct)) if weights is None else weights[rows]
-            counted += float(((is_correct == is_right) * u).sum())
+            counted += float((is_correct * u).sum())
             total += float(u.sum())
         return counted / total
 

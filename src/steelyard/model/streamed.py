@@ -139,6 +139,7 @@ def encode_source(
         target_name=source.target,
         reading=source.reading,
         column_labels=source.labels,
+        n_unlabelled=source.n_dropped,
     )
 
 

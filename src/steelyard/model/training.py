@@ -119,6 +119,9 @@ class TrainingSet:
     column_labels: Mapping[str, str] = field(default_factory=dict)
     """What columns are called in words."""
 
+    n_unlabelled: int = 0
+    """How many rows were left out because they had no label."""
+
     @property
     def workspace(self) -> Workspace:
         """Where arrays as long as the table are put."""

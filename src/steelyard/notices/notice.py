@@ -39,6 +39,7 @@ _KINDS = {
     "repeated-rows": (2, ""),
     "shape-cost": (2, ""),
     "few-interactions": (2, ""),
+    "other-subset": (2, ""),
     "nearly-empty": (1, "are nearly empty"),
     "constant": (1, "hold one value only"),
     "unknown-cells": (1, ""),

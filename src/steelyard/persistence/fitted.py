@@ -107,7 +107,7 @@ _TABLES = Field(_tables, _read_tables)
 
 def _read_path(reader: ObjectReader, key: str, sizes: Sizes) -> ReadRecord:
     def make(steps: Records) -> Any:
-        return codec.class_of("classifiers.base.selection.SelectionPath")(steps)
+        return codec.class_of("classifiers.base.selection.RecordTable")(steps)
 
     return ReadRecord(make, steps=_read_tables(reader, key, sizes))
 
@@ -558,6 +558,8 @@ ATTRIBUTES: dict[str, Field] = {
     "votes_": codec.weights("n", 0.0),
     "selected_features_": Field(list, _read_subset).by_pair(),
     "selection_path_": Field(_tables, _read_path),
+    "case_processing_": Field(_tables, _read_path),
+    "classification_table_": Field(_tables, _read_path),
     "search_end_": codec.text(SEARCH_ENDS),
     "edits_": codec.list_of(_EDIT),
     "kept_rows_": _RESERVOIR,

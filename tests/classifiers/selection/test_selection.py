@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 
 import steelyard as sy
 from steelyard._common import progress as _progress
-from steelyard.classifiers.base.selection import SelectionPath
+from steelyard.classifiers.base.selection import RecordTable
 from steelyard.exceptions import ColumnError
 
 pytestmark = pytest.mark.plain
@@ -124,7 +124,7 @@ def test_unfitted_selector_says_so(weather):
 
 
 def test_path_is_a_sequence_of_records_and_prints_as_a_table():
-    path = SelectionPath(
+    path = RecordTable(
         [
             {"size": 0, "added": None, "loss": 0.5, "chosen": False},
             {"size": 2, "added": ["a", "b"], "loss": -10.25, "chosen": True},
@@ -138,9 +138,9 @@ def test_path_is_a_sequence_of_records_and_prints_as_a_table():
         "   0           0.500000",
         "   2  a, b   -10.250000  *",
     ]
-    assert path == SelectionPath(list(path))
-    assert path != SelectionPath(path[:1])
-    assert repr(SelectionPath([])) == "(no steps)"
+    assert path == RecordTable(list(path))
+    assert path != RecordTable(path[:1])
+    assert repr(RecordTable([])) == "(no steps)"
 
 
 @pytest.mark.parametrize("has_rich", [True, False])

@@ -11,7 +11,11 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 import steelyard as sy
-from steelyard.fitting.search.forward_search import Likelihood, simulate
+from steelyard.fitting.search.forward_search import (
+    AverageLikelihood,
+    Likelihood,
+    simulate,
+)
 from steelyard.kernels import searching
 from steelyard.model.table_model import NBModel
 from steelyard.proba import Lidstone
@@ -221,6 +225,70 @@ def test_printed_divisor_counts_rows_with_a_known_cell_only():
     both = sy.SPSSNaiveBayes(divisor="observed", exact_size=2).fit(X, y)
     same = sy.SPSSNaiveBayes(exact_size=2).fit(X, y)
     assert both.selection_path_[-1]["b"] == same.selection_path_[-1]["b"]
+
+
+def chosen_by(divide, X, y):
+    """Select predictors by the formulas: the largest likelihood, then pseudo-BIC."""
+    n, d = X.shape
+    subset, path = [], []
+    while True:
+        a, b, _ = likelihoods(X, y, subset)
+        n_seen = n if not subset else divide(X[:, subset])
+        mean = a + (b * n / n_seen if subset else 0.0)
+        path.append((-mean + len(subset) * np.log(n) / (2 * n), list(subset)))
+        rest = [j for j in range(d) if j not in subset]
+        if not rest:
+            return min(path, key=lambda entry: entry[0])[1]
+
+        def gain(j, subset=subset):
+            a, b, _ = likelihoods(X, y, [*subset, j])
+            return a + b * n / divide(X[:, [*subset, j]])
+
+        subset = [*subset, max(rest, key=gain)]
+
+
+def n_all(cells):
+    return len(cells)
+
+
+def n_observed(cells):
+    return int((cells != None).any(axis=1).sum())  # noqa: E711
+
+
+def test_notice_names_the_subset_that_the_manuals_divisor_chooses():
+    n_noticed = 0
+    for seed in range(12):
+        X, y = random_table(seed, n=60, sizes=(2, 3, 2, 3), gaps=0.3)
+        X[(X == None).all(axis=1), 0] = 0  # noqa: E711 - a known cell in each row
+        clf = sy.SPSSNaiveBayes().fit(X, y)
+        ours, manual = chosen_by(n_all, X, y), chosen_by(n_observed, X, y)
+        assert clf.selected_features_ == ours
+        notices = [n for n in clf.notices_ if n.kind == "other-subset"]
+        assert bool(notices) == (set(ours) != set(manual))
+        names = ", ".join(map(str, manual)) or "none"
+        assert all(notice.text.endswith(f": {names}") for notice in notices)
+        as_printed = sy.SPSSNaiveBayes(divisor="observed").fit(X, y)
+        assert as_printed.selected_features_ == manual
+        assert "other-subset" not in {n.kind for n in as_printed.notices_}
+        n_noticed += len(notices)
+    assert 0 < n_noticed < 12
+
+
+def test_complete_rows_are_not_searched_twice(weather, monkeypatch):
+    searches = []
+    start = AverageLikelihood.start
+    record = lambda self, forced: searches.append(1) or start(self, forced)  # noqa: E731
+    monkeypatch.setattr(AverageLikelihood, "start", record)
+    sy.SPSSNaiveBayes().fit(*weather)
+    assert len(searches) == 1
+    X, y = weather
+    holes = X.copy()
+    holes.loc[0, "windy"] = None
+    sy.SPSSNaiveBayes().fit(holes, y)
+    assert len(searches) == 3
+    for once in ({"time_limit": 60.0}, {"b_method": "simulate"}):
+        sy.SPSSNaiveBayes(random_state=0, **once).fit(holes, y)
+    assert len(searches) == 5
 
 
 # ------------------------------------------------------------------------ simulation

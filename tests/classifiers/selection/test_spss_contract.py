@@ -24,10 +24,14 @@ def test_saved_selections_come_back(weather, tmp_path, select_only, nameless):
     assert again.selection_path_ == clf.selection_path_
     assert repr(again.selection_path_) == repr(clf.selection_path_)
     assert again.search_end_ == clf.search_end_
+    assert again.case_processing_ == clf.case_processing_
+    assert repr(again.case_processing_) == repr(clf.case_processing_)
+    assert hasattr(again, "classification_table_") is not select_only
     assert hasattr(again, "error_") is not select_only
     np.testing.assert_array_equal(again.transform(X), clf.transform(X))
     if not select_only:
         assert again.error_ == clf.error_
+        assert again.classification_table_ == clf.classification_table_
         np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
 
 

@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.metrics import confusion_matrix
 
 import steelyard as sy
 from steelyard.exceptions import ColumnError, ParameterError, TableError
@@ -182,6 +183,65 @@ def test_test_rows_without_target_or_predictors_are_dropped(weather):
     with pytest.warns(UserWarning, match="1 of 6 rows have no target"):
         clf = sy.SPSSNaiveBayes().fit(X, y, X_test=longer, y_test=labels)
     same_model(clf, sy.SPSSNaiveBayes().fit(X, y, X_test=X[:4], y_test=y[:4]), X)
+
+
+# ------------------------------------------------------------- what became of the rows
+
+
+def test_cases_are_counted_by_what_became_of_them(weather):
+    X, y = weather
+    longer = pd.concat([X, X[:5]], ignore_index=True).assign(same="a")
+    longer.loc[16:18, list(X)] = None
+    labels = [*y, None, "n", "n", "y", "y"]
+    weights = [*[1.0] * 15, 0.0, 2.0, 2.0, 0.0]
+    tested = {"X_test": longer[12:], "y_test": labels[12:]}
+    with pytest.warns(UserWarning, match="no target"):
+        clf = sy.SPSSNaiveBayes().fit(longer, labels, weights, **tested)
+    training, test = clf.case_processing_
+    left_out = ["without_target", "without_predictors", "of_weight_zero"]
+    assert list(training) == ["sample", "used", *left_out, "total"] == list(test)
+    assert list(training.values()) == ["training", 14, 1, 2, 2, 19]
+    assert list(test.values()) == ["test", 3, 1, 3, 0, 7]
+
+
+def test_cases_of_a_source_are_counted_alike(weather, tmp_path):
+    X, y = weather
+    longer = pd.concat([X, X[:3]], ignore_index=True)
+    longer.loc[15] = None
+    longer["play"], longer["w"] = [*y, None, "n", "y"], [1.0] * 16 + [0.0]
+    with pytest.warns(UserWarning, match="no target"):
+        here = sy.SPSSNaiveBayes().fit(longer[list(X)], longer["play"], longer["w"])
+    longer.to_csv(tmp_path / "rows.csv", index=False)
+    rows = sy.scan(tmp_path / "rows.csv", target="play", weight="w")
+    assert sy.SPSSNaiveBayes().fit(rows).case_processing_ == here.case_processing_
+    assert here.case_processing_[0]["used"] == 14
+
+
+def test_classification_table_is_that_of_the_predictions(weather):
+    X, y = weather
+    y, weights = np.asarray(y), np.arange(1.0, 15.0)
+    X_test, y_test = X[::2].assign(windy=None), y[::2]
+    clf = sy.SPSSNaiveBayes().fit(X, y, weights, X_test=X_test, y_test=y_test)
+    expected = [
+        ("training", confusion_matrix(y, clf.predict(X), sample_weight=weights)),
+        ("test", confusion_matrix(y_test, clf.predict(X_test))),
+    ]
+    records = iter(clf.classification_table_)
+    for sample, matrix in expected:
+        for label, row in zip("ny", matrix, strict=True):
+            record = next(records)
+            assert (record["sample"], record["observed"]) == (sample, label)
+            assert [record["predicted n"], record["predicted y"]] == row.tolist()
+            right = row["ny".index(label)]
+            assert record["percent_correct"] == pytest.approx(100 * right / row.sum())
+    test = expected[1][1]
+    assert clf.error_ == pytest.approx(1 - np.trace(test) / test.sum())
+
+
+def test_table_of_many_classes_is_left_out():
+    X, y = np.arange(63)[:, None] % 9, np.arange(63) % 21
+    clf = sy.SPSSNaiveBayes(categorical_features="all").fit(X, y)
+    assert not hasattr(clf, "classification_table_") and 0 < clf.error_ < 1
 
 
 # -------------------------------------------------------------------------- bad input

@@ -61,18 +61,18 @@ class FeatureSelector(SelectorMixin):
         return take_columns(X, [columns[j] for j in support])
 
 
-class SelectionPath(tuple[dict[str, Any], ...]):
-    """The steps of a search for attributes: records that print as a table.
+class RecordTable(tuple[dict[str, Any], ...]):
+    """Records that print as a table, such as the steps of a search for attributes.
 
     Parameters
     ----------
     records : iterable of dict
-        One per step, all with the same keys, which become the columns.
+        One per row, all with the same keys, which become the columns.
 
     Examples
     --------
-    >>> from steelyard.classifiers.base.selection import SelectionPath
-    >>> path = SelectionPath([{"size": 1, "added": "outlook", "chosen": True}])
+    >>> from steelyard.classifiers.base.selection import RecordTable
+    >>> path = RecordTable([{"size": 1, "added": "outlook", "chosen": True}])
     >>> path[0]["added"]
     'outlook'
     >>> path
@@ -111,7 +111,7 @@ def selected(
             record = {"size": len(names), "added": last}
         records.append({**record, **step.facts, "chosen": k == best})
     names = [labels[j] for j in path[best].members]
-    return {"selected_features_": names, "selection_path_": SelectionPath(records)}
+    return {"selected_features_": names, "selection_path_": RecordTable(records)}
 
 
 def _cell(value: Any) -> str:

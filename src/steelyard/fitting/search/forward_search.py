@@ -243,11 +243,15 @@ def _facts(a: Any, b: Any) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class TestRows:
+class HeldOutRows:
     """Encoded test rows with their classes."""
 
     codes: Codes
     labels: Labels
+    n_labelled: int
+    """How many rows have a label, with a known predictor or without."""
+
+    n_unlabelled: int
 
     def judged(
         self, path: list[Subset], model: NBModel, n_jobs: int | None
@@ -330,10 +334,11 @@ def with_known_cells(training: TrainingSet, candidates: list[int]) -> TrainingSe
 
 def encode_test_rows(
     X: Any, y: Any, training: TrainingSet, candidates: list[int], owner: object
-) -> TestRows:
+) -> HeldOutRows:
     """Encode test rows that have a label and a known predictor."""
     table = as_table(X, owner)
-    y = labels_of_rows(y, table.n_rows)
+    n_given = table.n_rows
+    y = labels_of_rows(y, n_given)
     table, y, _ = labelled_rows(table, y, None)
     codes = training.encoder.encode(table)
     advice = "Leave those test rows out."
@@ -344,14 +349,26 @@ def encode_test_rows(
             "No row of X_test has a known cell among the predictors. Leave X_test and "
             "y_test out, or check that categories are written alike."
         )
-    return TestRows(codes.take(has_cells), labels[has_cells])
+    n_unlabelled = n_given - table.n_rows
+    kept = codes.take(has_cells), labels[has_cells]
+    return HeldOutRows(*kept, table.n_rows, n_unlabelled)
 
 
-def error_rate(model: NBModel, training: TrainingSet, test: TestRows | None) -> float:
-    """Share of the test rows, or else training rows, that are classified wrongly."""
-    rows = training if test is None else test
-    weights = training.sample_weight if test is None else None
-    return model.share(rows.codes, rows.labels, weights, False, training.n_jobs)
+def confusion(
+    model: NBModel,
+    rows: TrainingSet | HeldOutRows,
+    weights: Floats | None,
+    n_jobs: int | None,
+) -> Floats:
+    """Return the weight of the rows by class and predicted class, shape (K, K)."""
+    k = model.n_classes
+    cells = rows.labels * np.int64(k) + model.winners(rows.codes, n_jobs)
+    return np.bincount(cells, weights, k * k).reshape(k, k).astype(np.float64)
+
+
+def has_missing_cells(codes: Codes, attributes: list[int]) -> bool:
+    """Return whether some attribute has a missing cell."""
+    return any((codes.column(j) == 0).any() for j in attributes)
 
 
 def _rows_with_cells(codes: Codes, attributes: list[int]) -> NDArray[np.bool_]:
