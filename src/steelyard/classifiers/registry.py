@@ -105,6 +105,7 @@ _FURTHER = {
     "EqualFrequencyDiscretizer": "steelyard.table.discretizers",
     "EqualWidthDiscretizer": "steelyard.table.discretizers",
     "FixedEdgesDiscretizer": "steelyard.table.discretizers",
+    "GridDiscretizer": "steelyard.table.discretizers",
     "MDLDiscretizer": "steelyard.table.discretizers",
     "Notice": "steelyard.notices",
     "TableEncoder": "steelyard.table.encoder",

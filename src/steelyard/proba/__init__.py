@@ -14,6 +14,6 @@ if TYPE_CHECKING:
 __getattr__, __all__ = names_of(
     "steelyard.proba",
     gaussian="GaussianTable estimate_gaussian",
-    smoothing="SMOOTHINGS EmpiricalBayes Lidstone MEstimate Smoothing estimate_prior "
-    "resolve_smoothing",
+    smoothing="SMOOTHINGS EmpiricalBayes KernelDensity Lidstone MEstimate Smoothing "
+    "estimate_prior resolve_smoothing",
 )

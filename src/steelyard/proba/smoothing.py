@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, ndtr
 
 from steelyard._common.arrays import Floats
 from steelyard._common.settings import (
@@ -32,8 +32,15 @@ class Smoothing(DeclaredPart):
         raise NotImplementedError
 
     def value_counts(self, counts: Counts) -> Floats:
-        """Pseudo-counts added to each value of each attribute, shape (d,)."""
-        raise NotImplementedError
+        """Pseudo-counts added to each value of each attribute, shape (d,).
+
+        A smoothing without them refuses methods that need them.
+        """
+        words = [word for word, part in SMOOTHINGS.items() if type(part) is type(self)]
+        raise ParameterError(
+            f"smoothing={words[0]!r} has no pseudo-counts per value, which this method "
+            "needs. Use 'm-estimate', 'laplace' or a number."
+        )
 
     @property
     def depends_on_total(self) -> bool:
@@ -184,13 +191,6 @@ class EmpiricalBayes(Smoothing):
         """Pseudo-counts added to each class: Laplace's rule, shape (K,)."""
         return np.ones(counts.n_classes)
 
-    def value_counts(self, counts: Counts) -> Floats:
-        """Refuse: values are drawn to the class prior, not to each other."""
-        raise ParameterError(
-            "smoothing='empirical-bayes' has no pseudo-counts per value, which this "
-            "method needs. Use 'm-estimate', 'laplace' or a number."
-        )
-
     def log_prob(self, counts: Counts) -> FeatureTable:
         r"""Logarithms of :math:`P(c \mid v) / \pi^{(j)}_c`, shape (V, K).
 
@@ -270,11 +270,78 @@ def _dirichlet_strengths(
     return np.where(is_chance, _STRENGTHS[-1], np.exp(middle))
 
 
+# Weka never lets a factor fall below this.
+_MIN_DENSITY = 1e-75
+
+
+class KernelDensity(Smoothing):
+    r"""A normal kernel on each number, the "flexible" naive Bayes of John and Langley.
+
+    For the bins :math:`v` of a column of numbers, counted from the left,
+
+    .. math::
+        \theta_{j,v|c} = \frac{1}{N_c^{(j)}} \sum_{v'} N_{jv'c} \left[
+            \Phi\left(\frac{v - v' + \frac12}{h_c}\right) -
+            \Phi\left(\frac{v - v' - \frac12}{h_c}\right)\right], \qquad
+        h_c = \max\left(\frac{R_c}{\sqrt{N_c^{(j)}}}, \frac16\right)
+
+    where :math:`R_c` is how many bins lie between the smallest and the largest number
+    of the class: Weka's kernel estimator (``NaiveBayes -K``), on bins of one width,
+    such as those of ``numeric="grid"``. Categories have Laplace's rule.
+
+    References
+    ----------
+    G. H. John, P. Langley (1995), "Estimating continuous distributions in Bayesian
+    classifiers", UAI-95, 338-345.
+
+    Examples
+    --------
+    >>> import steelyard as sy
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = sy.NaiveBayes(numeric="grid", smoothing="kernel").fit(X, y)
+    >>> round(clf.score(X, y), 3)
+    0.967
+    """
+
+    def prior_counts(self, counts: Counts) -> Floats:
+        """Pseudo-counts added to each class: Laplace's rule, shape (K,)."""
+        return np.ones(counts.n_classes)
+
+    def log_prob(self, counts: Counts) -> FeatureTable:
+        """Logarithms of the probabilities of bins and values, shape (V, K)."""
+        table = Lidstone(1.0).log_prob(counts)
+        for j, feature in enumerate(counts.schema.features):
+            if feature.kind == "binned":
+                first = counts.schema.offsets[j] + 1
+                bins = slice(first, first + len(feature.edges) + 1)
+                by_class = counts.by_code[bins].T
+                prob = np.stack([_kernel_shares(n) for n in by_class], axis=1)
+                # A missing cell that is a value has its share by Laplace's rule.
+                prob *= np.exp(table.values[bins]).sum(axis=0)
+                table.values[bins] = np.log(np.maximum(prob, _MIN_DENSITY))
+        return table
+
+
+def _kernel_shares(counts: Floats) -> Floats:
+    """Return the probabilities of bins, from the counts of a class, by kernels."""
+    n_bins, total = len(counts), counts.sum()
+    observed = np.flatnonzero(counts)
+    if not observed.size:
+        return np.full(n_bins, 1.0 / max(n_bins, 1))
+    width = max((observed[-1] - observed[0]) / np.sqrt(total), 1.0 / 6.0)
+    # In the lower tail differences keep their digits.
+    apart = -np.abs(np.arange(1 - n_bins, n_bins))
+    kernel = ndtr((apart + 0.5) / width) - ndtr((apart - 0.5) / width)
+    return np.convolve(counts, kernel)[n_bins - 1 : 2 * n_bins - 1] / total
+
+
 SMOOTHINGS: dict[str, Smoothing] = {
     "m-estimate": MEstimate(),
     "laplace": Lidstone(1.0),
     "kohavi": Lidstone(None),
     "empirical-bayes": EmpiricalBayes(),
+    "kernel": KernelDensity(),
 }
 
 

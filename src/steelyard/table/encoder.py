@@ -101,7 +101,8 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
             "discretizers, or a mapping from column to these"
         ),
         about='Treatment of numeric columns: bins by "mdl", "mdl-better", "kononenko", '
-        '"equal-width", "equal-width-merged", "equal-frequency" or a discretizer; '
+        '"equal-width", "equal-width-merged", "equal-frequency", "grid" (for '
+        'smoothing="kernel") or a discretizer; '
         'densities by "gaussian", "gaussian-weka" or "gaussian-relative"; "linear" for '
         "weights by class; a tuple of discretizers, whose cut points are united; or a "
         'mapping from column to these, with "mdl" for columns that it leaves out.',

@@ -20,6 +20,7 @@ from steelyard.table.discretizers.unsupervised import (
     EqualFrequencyDiscretizer,
     EqualWidthDiscretizer,
     FixedEdgesDiscretizer,
+    GridDiscretizer,
 )
 from steelyard.table.schema import Kind
 
@@ -31,6 +32,7 @@ DISCRETIZERS = (
     EqualFrequencyDiscretizer,
     EqualWidthDiscretizer,
     FixedEdgesDiscretizer,
+    GridDiscretizer,
     MDLDiscretizer,
 )
 """Every discretizer that a setting may name."""
@@ -65,6 +67,7 @@ _BY_NAME = {
     "equal-width": Treatment("binned", (EqualWidthDiscretizer(),)),
     "equal-width-merged": Treatment("binned", (EqualWidthDiscretizer(empty="merge"),)),
     "equal-frequency": Treatment("binned", (EqualFrequencyDiscretizer(),)),
+    "grid": Treatment("binned", (GridDiscretizer(),)),
     "gaussian": Treatment("gaussian"),
     "gaussian-weka": Treatment("gaussian-weka"),
     "gaussian-relative": Treatment("gaussian-relative"),

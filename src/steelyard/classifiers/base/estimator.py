@@ -89,7 +89,7 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
         ),
         about="How counts become probabilities; a float f adds f to every count, "
         '"empirical-bayes" draws values to the class prior as far as their column\'s '
-        "counts ask for.",
+        'counts ask for, "kernel" is a kernel density on bins of one width.',
     )
     n_jobs: int | None = setting_of(TableEncoder, "n_jobs")
     keep_identifiers: bool = setting_of(TableEncoder, "keep_identifiers")

@@ -10,6 +10,7 @@ from steelyard.table.discretizers.unsupervised import (
     EqualFrequencyDiscretizer,
     EqualWidthDiscretizer,
     FixedEdgesDiscretizer,
+    GridDiscretizer,
 )
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "EqualFrequencyDiscretizer",
     "EqualWidthDiscretizer",
     "FixedEdgesDiscretizer",
+    "GridDiscretizer",
     "MDLDiscretizer",
 ]
