@@ -57,7 +57,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "null": (type(None),),
 }
 
-_NESTED = {dict: "an object", list: "a list"}
+_NESTED: dict[type, str] = {dict: "an object", list: "a list"}
 
 
 class _JSON(Response):
@@ -213,7 +213,7 @@ def _shown(value: Any) -> str:
     """Return a value of JSON in few words."""
     if isinstance(value, _Constant):
         return value.name
-    return _NESTED.get(type(value)) or shortened(json.dumps(value), _MAX_SHOWN)
+    return _NESTED.get(type(value), "") or shortened(json.dumps(value), _MAX_SHOWN)
 
 
 def _number(

@@ -314,9 +314,13 @@ def encode_training(
     classes, labels, joined = joined_labels(y, preparation.n_jobs)
     check_two_classes(classes)
     training = encode_table(table, classes, labels, weights, preparation)
-    name = name if isinstance(name, str) else None
-    about = {"target_name": name, "joined": joined, "n_unlabelled": n_unlabelled}
-    return replace(training, is_kept=is_kept, **about)
+    return replace(
+        training,
+        is_kept=is_kept,
+        target_name=name if isinstance(name, str) else None,
+        joined=joined,
+        n_unlabelled=n_unlabelled,
+    )
 
 
 def rows_of(X: Any) -> RowsHere:
