@@ -11,14 +11,13 @@ QUICK = ["--folds", "2", "--jobs", "1"]
 
 
 def test_compare_runs_files_and_names_with_several_methods(tmp_path, csv, run):
-    reports = [f"--{name}={tmp_path / name}" for name in ("html", "markdown", "latex")]
+    reports = [f"--{name}={tmp_path / name}" for name in ("markdown", "latex")]
     arguments = ["compare", csv, "sklearn:iris", "--methods", "NB,gnb", *QUICK]
     arguments += ["--target", "ill", "--control", "gnb"]
     done = run(*arguments, *reports, "--csv", tmp_path / "csv")
     assert done.status == 0, done.err
     for word in ("data", "iris", "NB", "GNB", "accuracy"):
         assert word in done.out
-    assert "<html" in (tmp_path / "html").read_text(encoding="utf-8")
     markdown = (tmp_path / "markdown").read_text(encoding="utf-8")
     assert "| iris |" in markdown and "GNB against each method" in markdown
     assert r"\begin{table}" in (tmp_path / "latex").read_text(encoding="utf-8")
@@ -56,7 +55,7 @@ def test_compare_goes_on_from_its_journal(tmp_path, csv, run_json, refused):
         (["iris", "--control", "RNBB"], "Did you mean 'RNB'?"),
         (["iris", "--folds", "1"], "at least 2"),
         (["iris", "--journal", "nowhere/run.jsonl"], "no folder"),
-        (["iris", "--html", "CSV"], "exists"),
+        (["iris", "--markdown", "CSV"], "exists"),
         (["group:none", "--data", "nowhere"], "absent"),
     ],
 )

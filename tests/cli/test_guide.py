@@ -29,7 +29,7 @@ def test_commands_of_the_guide_run_one_after_the_other(
         # One process, since starting others takes longer than the comparison.
         done = run(*words, *(["--jobs", "1"] if words[0] == "compare" else []))
         assert done.status == 0, f"{line}: {done.err}"
-    for name in ("model.json", "out.csv", "model.html", "report.html"):
+    for name in ("model.json", "out.csv", "model.html", "report.md"):
         assert Path(name).is_file()
 
 

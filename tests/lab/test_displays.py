@@ -7,7 +7,6 @@ import pytest
 from steelyard.exceptions import ParameterError
 from steelyard.lab.displays import (
     CriticalDifferenceDisplay,
-    ScatterDisplay,
 )
 from steelyard.lab.report.summaries import summarize
 from steelyard.lab.statistics import critical_difference
@@ -50,37 +49,16 @@ def test_labels_of_the_diagram_neither_overlap_nor_leave_the_figure(
         assert not any(box.overlaps(other) for other in found[i + 1 :])
 
 
-def test_the_scatter_counts_who_is_better(make_results):
-    results = make_results(failed=[(0, "NB", 0)])
-    display = ScatterDisplay.from_results(results, "NB", "RNB")
-    assert (display.n_first, display.n_second) == (0, 5)
-    loss = ScatterDisplay.from_results(results, "NB", "RNB", "log_loss")
-    assert (loss.n_first, loss.n_second) == (0, 5)
-    assert display.ax_.get_xlim() == display.ax_.get_ylim()
-    assert len(display.ax_.collections[0].get_offsets()) == 5
-
-
 def test_pictures_go_where_they_are_told(make_results):
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2)
-    results = make_results()
-    drawn = [
-        CriticalDifferenceDisplay.from_results(results, ax=axes[0]),
-        ScatterDisplay.from_results(results, "NB", "RNB", ax=axes[1]),
-    ]
-    assert [display.ax_ for display in drawn] == list(axes)
-    assert all(display.figure_ is figure for display in drawn)
+    figure, axes = plt.subplots()
+    drawn = CriticalDifferenceDisplay.from_results(make_results(), ax=axes)
+    assert drawn.ax_ is axes and drawn.figure_ is figure
 
 
 def test_what_cannot_be_drawn_is_said(make_results):
-    results = make_results()
-    with pytest.raises(ParameterError, match="no method 'XNB'"):
-        ScatterDisplay.from_results(results, "NB", "XNB")
     with pytest.raises(ParameterError, match="two data sets"):
         CriticalDifferenceDisplay.from_results(make_results(n_datasets=1))
     with pytest.raises(ParameterError, match="a rank for each"):
         CriticalDifferenceDisplay(["NB", "RNB"], [1.0], 1.0)
-    failed = [(i, "NB", 0) for i in range(6)]
-    with pytest.raises(ParameterError, match="no data set with all folds"):
-        ScatterDisplay.from_results(make_results(failed=failed), "NB", "RNB")

@@ -14,11 +14,11 @@ from steelyard.exceptions import ParameterError
 ABOUT = "cross-validate methods on data sets, all on the same folds"
 EXAMPLES = """
 steelyard compare iris wine breast_cancer --methods NB,RNB,LogisticRegression
-steelyard compare data.csv --target class --methods NB,SNB --html report.html
+steelyard compare data.csv --target class --methods NB,SNB --markdown report.md
 steelyard compare group:rnb33 --data datasets --methods all --journal run.jsonl
 """
 _DESIGN = ("repeats", "journal", "retry_errors")
-_REPORTS = ("html", "markdown", "latex", "csv")
+_REPORTS = ("markdown", "latex", "csv")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -1,7 +1,6 @@
-"""Pictures of a comparison for papers, drawn by matplotlib.
+"""The picture of a comparison for papers, drawn by matplotlib.
 
-They are scikit-learn displays: ``from_results`` draws, ``ax_`` and ``figure_`` are
-where. The page of ``report`` has pictures of each data set and of reliability.
+It is a scikit-learn display: ``from_results`` draws, ``ax_`` and ``figure_`` are where.
 """
 
 from __future__ import annotations
@@ -14,13 +13,10 @@ from numpy.typing import ArrayLike
 from steelyard.displays.drawing import LINES, Display
 from steelyard.exceptions import ParameterError
 from steelyard.lab.report.rank_diagram import RankLayout
-from steelyard.lab.report.summaries import Measure, summarize
+from steelyard.lab.report.summaries import summarize
 from steelyard.lab.results import Results
 
-__all__ = ["CriticalDifferenceDisplay", "ScatterDisplay"]
-
-# Blue and vermilion, which most colour-blind readers can tell apart.
-_FIRST, _SECOND = LINES[0], LINES[5]
+__all__ = ["CriticalDifferenceDisplay"]
 
 _SIDES = {"start": "left", "middle": "center", "end": "right"}
 _STYLES: dict[str, dict[str, Any]] = {
@@ -119,87 +115,3 @@ class CriticalDifferenceDisplay(Display):
         ax.set_xlim(1 - side, layout.high + side)
         ax.set_ylim(-layout.depth - 1.0, 2.6)
         ax.set_axis_off()
-
-
-class ScatterDisplay(Display):
-    """One method against another, a point for each data set.
-
-    Parameters
-    ----------
-    first, second : str
-        Names of the methods across and up.
-    x, y : array-like of shape (n_datasets,)
-        Their scores.
-    measure : Measure
-        What the scores are.
-
-    Attributes
-    ----------
-    n_first, n_second : int
-        On how many data sets each is better.
-    ax_, figure_
-        Where it was drawn.
-    """
-
-    def __init__(
-        self, first: str, second: str, x: ArrayLike, y: ArrayLike, measure: Measure
-    ) -> None:
-        self.first, self.second, self.measure = first, second, measure
-        self.x = np.asarray(x, dtype=np.float64)
-        self.y = np.asarray(y, dtype=np.float64)
-        if len(self.x) == 0 or self.x.shape != self.y.shape:
-            raise ParameterError(
-                f"There is no data set with all folds of both {first!r} and {second!r}."
-            )
-        lead = (self.y - self.x) * measure.sign
-        self.n_first, self.n_second = int(np.sum(lead < 0)), int(np.sum(lead > 0))
-
-    @classmethod
-    def from_results(
-        cls,
-        results: Results,
-        first: str,
-        second: str,
-        metric: str = "accuracy",
-        *,
-        protocol: str | None = None,
-        ax: Any = None,
-    ) -> ScatterDisplay:
-        """Draw two methods of a comparison.
-
-        Parameters
-        ----------
-        results, metric, protocol
-            See `CriticalDifferenceDisplay.from_results`.
-        first, second : str
-            Names of the methods across and up.
-        """
-        summary = summarize(results, metric, protocol)
-        pair = [summary.position(name) for name in (first, second)]
-        both = ~summary.partial[:, pair].any(axis=1)
-        x, y = summary.means[both][:, pair].T
-        return cls(first, second, x, y, summary.measure).plot(ax=ax)
-
-    def _draw(self, ax: Any) -> None:
-        ax = self._axes(ax, 5.0, 5.0)
-        x, y = self.x * self.measure.scale, self.y * self.measure.scale
-        values = np.concatenate([x, y])
-        size = np.abs(values).max() or 1.0
-        pad = 0.05 * (np.ptp(values) if np.ptp(values) > 1e-9 * size else size)
-        ends = [values.min() - pad, values.max() + pad]
-        ax.plot(ends, ends, color="black", lw=0.8)
-        better = (y > x) == self.measure.larger_is_better
-        colours = np.where(x == y, "gray", np.where(better, _SECOND, _FIRST))
-        ax.scatter(x, y, s=28, alpha=0.75, c=list(colours), linewidths=0)
-        ax.set(xlim=ends, ylim=ends, aspect="equal")
-        style: dict[str, Any] = {"parse_math": False, "wrap": True}
-        ax.set_xlabel(f"{self.first}: {self.measure.title}", **style)
-        ax.set_ylabel(f"{self.second}: {self.measure.title}", **style)
-        equal = len(x) - self.n_first - self.n_second
-        ax.set_title(
-            f"{self.second} better on {self.n_second}, {self.first} on {self.n_first}, "
-            f"equal on {equal}",
-            fontsize="medium",
-            **style,
-        )
-        ax.grid(alpha=0.3)

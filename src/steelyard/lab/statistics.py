@@ -1,8 +1,7 @@
 """Statistical tests of methods over data sets: what SciPy does not have.
 
 - On one data set: the corrected resampled t-test; `win_tie_loss` counts it over many.
-- Two methods over data sets: Wilcoxon's signed ranks as Demsar treats ties and zeros,
-  and the Bayesian signed-rank test with a region of practical equivalence.
+- Two methods over data sets: Wilcoxon's signed ranks as Demsar treats ties and zeros.
 - Many methods: average ranks, Friedman's test with Iman and Davenport's F, Nemenyi's
   critical difference, and Holm's correction.
 
@@ -23,14 +22,12 @@ from numpy.typing import ArrayLike, NDArray
 from steelyard.exceptions import ParameterError
 
 __all__ = [
-    "BayesianSignedRank",
     "Friedman",
     "PairedTTest",
     "WilcoxonMatrix",
     "WilcoxonTest",
     "WinTieLoss",
     "average_ranks",
-    "bayesian_signed_rank",
     "corrected_t_test",
     "critical_difference",
     "friedman",
@@ -350,88 +347,6 @@ def wilcoxon_matrix(scores: ArrayLike) -> WilcoxonMatrix:
     adjusted[upper] = holm(p_values[upper])
     adjusted.T[upper] = adjusted[upper]
     return WilcoxonMatrix(r_plus, p_values, adjusted)
-
-
-@dataclass(frozen=True)
-class BayesianSignedRank:
-    """Probabilities that one method is better than another, or practically equal.
-
-    `first` and `second` are of that method being better by more than the region, `rope`
-    of a difference within the region.
-    """
-
-    first: float
-    rope: float
-    second: float
-
-
-def bayesian_signed_rank(
-    first: ArrayLike,
-    second: ArrayLike | None = None,
-    *,
-    rope: float = 0.01,
-    prior: float = 0.5,
-    n_samples: int = 50_000,
-    random_state: int = 0,
-) -> BayesianSignedRank:
-    r"""Compare two methods over data sets by the Bayesian signed-rank test.
-
-    Differences have a Dirichlet process as prior, with strength s at zero. Given
-    weights :math:`w \sim Dir(s, 1, \dots, 1)` of zero and the differences,
-
-    .. math:: \theta_{first} = \sum_{i,j} w_i w_j [z_i + z_j > 2r]
-
-    and likewise within and below the region; each probability is the share of draws in
-    which its theta is the largest.
-
-    Parameters
-    ----------
-    first, second : array-like of shape (n_datasets,)
-        Scores of both methods; without the second, the first contains differences.
-    rope : float, default=0.01
-        r, half the width of the region of practical equivalence. With 0 there are two
-        probabilities only.
-    prior : float, default=0.5
-        s, the weight of the prior in data sets.
-    n_samples : int, default=50_000
-        Draws.
-    random_state : int, default=0
-        Seed of the draws; 0, so that the report of some results is always the same.
-
-    Returns
-    -------
-    BayesianSignedRank
-        Three probabilities that add up to 1.
-
-    References
-    ----------
-    A. Benavoli, G. Corani, J. Demsar, M. Zaffalon (2017), Time for a change: a tutorial
-    for comparing multiple classifiers through Bayesian analysis, JMLR 18(77).
-
-    Examples
-    --------
-    >>> test = bayesian_signed_rank([0.05, 0.07, 0.02, 0.04, 0.06, -0.01], rope=0.01)
-    >>> test.first > 0.9, test.second < 0.01
-    (True, True)
-    """
-    if rope < 0 or prior <= 0 or n_samples < 1:
-        raise ParameterError(
-            "rope must not be negative, prior and n_samples must be positive. "
-            f"Got {rope}, {prior} and {n_samples}."
-        )
-    z = np.append(0.0, _differences(first, second))
-    shape = np.append(prior, np.ones(len(z) - 1))
-    weights = np.random.default_rng(random_state).dirichlet(shape, size=n_samples)
-    sums = z[:, None] + z
-    # A sum at the edge of the region belongs to it, whatever its last bit.
-    edge = 2 * rope * (1 + 1e-12)
-    above = np.einsum("si,si->s", weights @ (sums > edge), weights)
-    below = np.einsum("si,si->s", weights @ (sums < -edge), weights)
-    within = 1.0 - above - below if rope > 0 else np.full(n_samples, -np.inf)
-    thetas = np.column_stack([above, within, below])
-    largest = thetas >= thetas.max(axis=1, keepdims=True)
-    shares = (largest / largest.sum(axis=1, keepdims=True)).mean(axis=0)
-    return BayesianSignedRank(*shares.tolist())
 
 
 # ------------------------------------------------------ many methods over data sets

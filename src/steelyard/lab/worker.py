@@ -29,7 +29,7 @@ from threadpoolctl import threadpool_limits
 from steelyard._common.files import WorkFolder
 from steelyard._common.text import as_plain
 from steelyard.evaluation.evaluate import split_rows
-from steelyard.evaluation.metrics import reliability_bins, score_predictions
+from steelyard.evaluation.metrics import score_predictions
 from steelyard.io.dataset import DataSet
 from steelyard.lab.protocols import PROTOCOLS, Prepared
 from steelyard.lab.results import COLUMNS, KEY
@@ -161,9 +161,6 @@ def _measure(
         "peak_memory_mb": _peak_memory(),
         "extra": _facts(estimator),
     }
-    if probabilities is not None:
-        confidence = probabilities.max(axis=1)
-        row["extra"]["reliability"] = reliability_bins(true == predicted, confidence)
     return row | score_predictions(true, predicted, probabilities, seen, scores)
 
 

@@ -1,14 +1,13 @@
-"""Reports of a comparison: terminal, Markdown, LaTeX, CSV, and one HTML page.
+"""Reports of a comparison: terminal, Markdown, LaTeX and CSV.
 
 From rows to a report, a module for each step:
 
 - ``summaries`` has the measures, and summarizes one of them under one protocol by
   averages, ranks and tests.
 - ``layouts`` makes tables of that, whose cells do not depend on the format.
-- ``writers`` writes these as Markdown, LaTeX and CSV, and on the terminal;
-  ``results_page`` as HTML, with the files in ``assets``.
-- ``rank_diagram`` lays out a critical difference diagram, which the page shows as SVG
-  and `steelyard.lab.displays` draws.
+- ``writers`` writes these as Markdown, LaTeX and CSV, and on the terminal.
+- ``rank_diagram`` lays out a critical difference diagram, which
+  `steelyard.lab.displays` draws.
 """
 
 from typing import TYPE_CHECKING
@@ -16,11 +15,9 @@ from typing import TYPE_CHECKING
 from steelyard._common import names_of
 
 if TYPE_CHECKING:
-    from steelyard.lab.report.results_page import *  # noqa: F403
     from steelyard.lab.report.writers import *  # noqa: F403
 
 __getattr__, __all__ = names_of(
     "steelyard.lab.report",
-    results_page="results_to_html",
     writers="print_results results_to_csv results_to_latex results_to_markdown",
 )

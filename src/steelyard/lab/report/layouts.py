@@ -1,10 +1,10 @@
-"""Tables of what was measured and tested, before they are text, LaTeX or HTML."""
+"""Tables of what was measured and tested, before they are text or LaTeX."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
 import numpy as np
@@ -21,22 +21,16 @@ _MAX_FAILURES, _MAX_ERROR_LENGTH = 200, 300
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: what is written, and the number it is sorted by, if not by its text.
-
-    The note is shown if there is room, as when a pointer rests on the cell. The shade
-    goes from -1, clearly worse, to 1, clearly better.
-    """
+    """One cell: what is written, the number behind it, and whether it is the best."""
 
     text: str
     value: float | None = None
     best: bool = False
-    note: str = ""
-    shade: float = 0.0
 
 
 @dataclass(frozen=True)
 class ReportTable:
-    """A table with a title, notes, a foot that is not sorted, and texts at the left."""
+    """A table with a title, notes, a foot, and texts at the left."""
 
     title: str
     header: list[str]
@@ -223,12 +217,8 @@ def _mean_cell(summary: MeasureSummary, i: int, j: int) -> Cell:
     """Return the average over folds of a data set and a method."""
     mean = float(summary.means[i, j])
     text = summary.measure.text(mean)
-    deviation = summary.measure.text(summary.spreads[i, j])
-    note = f"± {deviation} over {summary.counts[i, j]} folds"
-    if summary.partial[i, j]:
-        text += "*"
-        note += f", {summary.failed[i, j]} failed"
-    return Cell(text, mean, bool(summary.best[i, j]), note)
+    text += "*" if summary.partial[i, j] else ""
+    return Cell(text, mean, bool(summary.best[i, j]))
 
 
 def _average_cells(summary: MeasureSummary) -> list[Cell]:
@@ -266,11 +256,9 @@ def _scope(summary: MeasureSummary) -> str:
 def win_tie_loss_table(summary: MeasureSummary) -> ReportTable:
     """Lay out wins, ties and losses of the method of the row against the column."""
     counts = summary.win_tie_loss
-    size = max(1, len(summary.datasets))
 
     def cell(a: int, b: int) -> Cell:
-        lead = counts.lead(a, b)
-        return Cell(counts.text(a, b), lead, shade=lead / size)
+        return Cell(counts.text(a, b), counts.lead(a, b))
 
     notes = [
         "Of the row against the column, by the corrected resampled t-test, two-tailed, "
@@ -300,8 +288,6 @@ def wilcoxon_table(summary: MeasureSummary) -> ReportTable:
             f"{'=+-'[sign]} {p_text(p)}{'*' * stars}",
             float(sign * (1 - p)),
             best=stars == 2 and sign > 0,
-            note=f"R+ {plus:g}, R- {minus:g}, p {p:.4g}, after Holm {adjusted:.4g}",
-            shade=0.5 * sign * stars,
         )
 
     notes = [
@@ -345,29 +331,6 @@ def control_table(summary: MeasureSummary, control: str) -> ReportTable:
         notes=[
             f"Averages and Wilcoxon's signed ranks on {len(leads)} data sets, "
             f"two-tailed; in bold where p by Holm is at most {ALPHA:g}."
-        ],
-    )
-
-
-def bayesian_table(summary: MeasureSummary, control: str | None = None) -> ReportTable:
-    """Lay out probabilities that one method is better than, or equal to, the others."""
-    against = summary.control(control)
-    name = summary.methods[against]
-    tests = zip(summary.methods, map(astuple, summary.bayesian(against)), strict=True)
-    rows = [
-        [Cell(method)] + [Cell(f"{x:.3f}", x, best=x >= 1 - ALPHA) for x in shares]
-        for method, shares in tests
-        if method != name
-    ]
-    rope = summary.measure.text(summary.measure.rope)
-    return ReportTable(
-        f"{name} against each method, {_subject(summary)}",
-        ["method", f"{name} is better", "practically equal", "method is better"],
-        rows,
-        notes=[
-            f"Bayesian signed-rank test on {len(summary.complete)} data sets; "
-            f"practically equal: within {rope}. Probabilities from "
-            f"{1 - ALPHA:g} are in bold."
         ],
     )
 

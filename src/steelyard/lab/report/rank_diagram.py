@@ -1,4 +1,4 @@
-"""Critical difference diagrams: their layout, and drawing as SVG."""
+"""The layout of a critical difference diagram, which `steelyard.lab.displays` draws."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.html import element, escape
 from steelyard._common.text import shortened
 
 Floats = NDArray[np.float64]
 
 _MAX_NAME_LENGTH = 28
 _BAR_HEIGHT = 0.32
-
-# Sizes in pixels: the axis, a line, a character of the labels.
-_AXIS_WIDTH, _LINE, _CHARACTER = 420.0, 21.0, 7.2
 
 
 class Stroke(NamedTuple):
@@ -29,16 +25,12 @@ class Stroke(NamedTuple):
 
 
 class Label(NamedTuple):
-    """A text, of which the ``start``, ``middle`` or ``end`` is at a point.
-
-    Labels of methods have the full name as well.
-    """
+    """A text, of which the ``start``, ``middle`` or ``end`` is at a point."""
 
     x: float
     y: float
     text: str
     anchor: str
-    full: str = ""
 
 
 class RankLayout:
@@ -112,7 +104,7 @@ class RankLayout:
             x, anchor = (
                 (1 - beyond, "end") if is_left else (self.high + beyond, "start")
             )
-            labels.append(Label(x, y, text, anchor, name))
+            labels.append(Label(x, y, text, anchor))
         return labels
 
 
@@ -134,31 +126,3 @@ def groups_of_equals(ranks: Floats, difference: float) -> list[tuple[int, int]]:
             runs.append((first, int(last)))
             reached = last
     return runs
-
-
-def critical_difference_svg(layout: RankLayout, title: str) -> str:
-    """Draw a critical difference diagram as one SVG element.
-
-    It has the colour of the text around it; the title is for readers who do not see it.
-    """
-    labels = layout.labels()
-    side = 24 + _CHARACTER * max(len(label.text) for label in labels)
-    width, height = _AXIS_WIDTH + 2 * side, _LINE * (layout.depth + 3.4)
-
-    def point(x: float, y: float) -> tuple[str, str]:
-        across = side + (x - 1) * _AXIS_WIDTH / (layout.high - 1)
-        return f"{across:.1f}", f"{_LINE * (2.6 - y):.1f}"
-
-    parts = [element("title", escape(title))]
-    for stroke in layout.strokes():
-        points = " ".join(",".join(point(*p)) for p in zip(*stroke[1:], strict=True))
-        parts.append(element("polyline", class_=stroke.kind, points=points))
-    for label in [*layout.captions(), *labels]:
-        x, y = point(label.x, label.y)
-        note = "" if label.full in label.text else element("title", escape(label.full))
-        text = note + escape(label.text)
-        style = {"text_anchor": label.anchor, "dominant_baseline": "central"}
-        parts.append(element("text", text, x=x, y=y, **style))
-    size = {"width": f"{width:.0f}", "height": f"{height:.0f}"}
-    box = f"0 0 {size['width']} {size['height']}"
-    return element("svg", "".join(parts), class_="cd", role="img", viewBox=box, **size)

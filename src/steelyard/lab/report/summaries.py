@@ -5,7 +5,7 @@ A measure defines how a field of the rows is shown: title, unit, digits, directi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,16 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.text import number
-from steelyard.evaluation.metrics import METRICS, pooled
+from steelyard.evaluation.metrics import METRICS
 from steelyard.exceptions import ParameterError
 from steelyard.lab.results import Results, numbers
 from steelyard.lab.statistics import (
-    BayesianSignedRank,
     Friedman,
     WilcoxonMatrix,
     WinTieLoss,
     average_ranks,
-    bayesian_signed_rank,
     critical_difference,
     friedman,
     wilcoxon_matrix,
@@ -40,26 +38,17 @@ ALPHA = 0.05
 
 @dataclass(frozen=True)
 class Measure:
-    """How a field of the rows is shown: its values times the scale, with such digits.
-
-    `rope` is half the width of the region of practical equivalence.
-    """
+    """How a field of the rows is shown: its scale, digits and direction."""
 
     name: str
     title: str
     scale: float = 1.0
     digits: int = 3
     larger_is_better: bool = False
-    rope: float = 0.01
 
     def text(self, value: float, signed: bool = False) -> str:
         """Return a value as it is shown, a dash for NaN."""
         return number(value * self.scale, self.digits, sign=signed)
-
-    @property
-    def is_quality(self) -> bool:
-        """Whether this is about predictions, not about time or memory."""
-        return self.name in METRICS
 
     @property
     def sign(self) -> float:
@@ -218,14 +207,6 @@ class MeasureSummary:
         """Wilcoxon's test of every pair over complete data sets."""
         return wilcoxon_matrix(self.gains)
 
-    def bayesian(self, control: int) -> list[BayesianSignedRank]:
-        """Compare one method, `first` in each comparison, with every method."""
-        mine, rope = self.gains[:, control], self.measure.rope
-        return [
-            bayesian_signed_rank(mine, other, rope=rope, n_samples=10_000)
-            for other in self.gains.T
-        ]
-
     def position(self, method: str) -> int:
         """Return the position of a method, or raise an error with all methods."""
         if method not in self.methods:
@@ -287,23 +268,6 @@ def summaries(
             about = (measure, protocol, datasets, methods)
             group.append(MeasureSummary(*about, folds, ratio, failed))
     return group
-
-
-def reliability(
-    results: Results, protocol: str, n_bins: int = 15
-) -> dict[str, list[list[float]]]:
-    """Pool the bins of confidence of a protocol's rows, for each method that has any.
-
-    A row has bins in ``row["extra"]["reliability"]``, as `reliability_bins` returns
-    them. The pooled ones have about equal weight.
-    """
-    gathered: dict[str, list[Sequence[float]]] = {}
-    for row in results.rows:
-        extra: Mapping[str, Any] | None = row.get("extra")
-        bins = extra.get("reliability") if isinstance(extra, Mapping) else None
-        if bins and row["protocol"] == protocol:
-            gathered.setdefault(row["method"], []).extend(bins)
-    return {name: pooled(np.array(bins), n_bins) for name, bins in gathered.items()}
 
 
 def friedman_sentence(summary: MeasureSummary) -> str:

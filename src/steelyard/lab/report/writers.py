@@ -178,7 +178,7 @@ def print_results(
     if left_out:
         stream.write(
             f"Tables left out, being wider than {width} characters: {left_out}; widen "
-            "the window, or write a page with results_to_html.\n"
+            "the window, or write them with results_to_markdown.\n"
         )
 
 
