@@ -13,12 +13,12 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from sklearn.calibration import CalibrationDisplay
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_predict
 
 import steelyard as sy
-from steelyard.displays import ReliabilityDisplay
 
 MALIGNANT = 0
 
@@ -31,9 +31,10 @@ def main(path="reliability.svg"):
     for ax, name in zip(places, ("NB", "WANBIA-CLL"), strict=True):
         proba = cross_val_predict(sy.method(name), X, y, cv=10, method="predict_proba")
         print(f"{name:11} log-loss {log_loss(y, proba):.3f}")
-        ReliabilityDisplay(
-            proba[:, MALIGNANT], y == MALIGNANT, n_bins=12, name="malignant"
-        ).plot(ax=ax)
+        CalibrationDisplay.from_predictions(
+            y == MALIGNANT, proba[:, MALIGNANT], n_bins=12, strategy="quantile", ax=ax
+        )
+        ax.get_legend().remove()
         ax.set_title(name, loc="left")
     figure.savefig(path, metadata={"Date": None})
 

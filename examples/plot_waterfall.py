@@ -17,7 +17,6 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
 import steelyard as sy
-from steelyard.displays import WaterfallDisplay
 
 
 def main(path="waterfall.svg"):
@@ -35,7 +34,7 @@ def main(path="waterfall.svg"):
 
     # The same bytes at every run: no date, no random identifiers; letters stay text.
     plt.rcParams.update({"svg.hashsalt": "steelyard", "svg.fonttype": "none"})
-    display = WaterfallDisplay.from_explanation(why, max_attributes=10)
+    display = why.plot(max_attributes=10)
     display.figure_.savefig(path, metadata={"Date": None})
 
 

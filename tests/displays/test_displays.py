@@ -8,20 +8,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import roc_auc_score
 
 import steelyard as sy
 from steelyard.displays import (
     NomogramDisplay,
-    ReliabilityDisplay,
-    ROCDisplay,
     ValueCurveDisplay,
     WaterfallDisplay,
-    WeightBarsDisplay,
 )
 from steelyard.displays.nomogram import Line
 from steelyard.exceptions import IdentifierWarning, ParameterError
-from steelyard.explain import explain_weights
 from steelyard.io.dataset import read_dataset
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -96,8 +91,6 @@ def test_labels_do_not_overlap_on_real_tables(name):
     clf = sy.NaiveBayes().fit(X, y)
     assert overlaps(NomogramDisplay.from_estimator(clf, row=X[:1]).ax_) == []
     assert overlaps(WaterfallDisplay.from_estimator(clf, X, row=5).ax_) == []
-    bars = WeightBarsDisplay.from_estimator(clf)
-    assert overlaps(bars.ax_) == []
 
 
 def test_a_nomogram_places_dots_at_the_evidence(small):
@@ -227,69 +220,13 @@ def test_value_curves_draw_every_kind_of_attribute(n_classes, attribute, numeric
     display.figure_.draw_without_rendering()
 
 
-def test_weight_bars_show_weights_intervals_or_importance(small):
-    clf, X, y = small
-    assert "importance" in WeightBarsDisplay.from_estimator(clf).ax_.get_xlabel()
-    weighted = sy.WeightedNB(lam=1.0).fit(X, y)
-    display = WeightBarsDisplay.from_estimator(weighted)
-    widths = [bar.get_width() for bar in display.ax_.patches]
-    np.testing.assert_allclose(widths, sorted(weighted.attribute_weights_)[::-1])
-    found = explain_weights(weighted, X, y, n_bootstrap=5, random_state=0)
-    assert "95 % bootstrap intervals" in found.plot().ax_.get_xlabel()
-    with pytest.raises(ParameterError, match="no intervals of"):
-        found.plot(name="alpha_")
-    with pytest.raises(ParameterError, match="needs rows"):
-        WeightBarsDisplay.from_estimator(sy.method("LWNB").fit(X, y))
-
-
-def test_reliability_of_perfect_probabilities_is_on_the_line():
-    proba = np.repeat([0.25, 0.75], 40)
-    happened = np.concatenate([np.arange(40) % 4 == 0, np.arange(40) % 4 != 0])
-    display = ReliabilityDisplay(proba, happened).plot()
-    assert display.error_ == pytest.approx(0.0, abs=1e-12)
-    wrong = ReliabilityDisplay(1.0 - proba, happened).plot()
-    assert wrong.error_ == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_reliability_of_a_classifier(n_classes):
-    X, y = wide(4, n_classes)
-    clf = sy.NaiveBayes().fit(X, y)
-    display = ReliabilityDisplay.from_estimator(clf, X, y)
-    assert 0.0 <= display.error_ <= 1.0
-    with pytest.raises(ParameterError, match="not among the classes"):
-        ReliabilityDisplay.from_estimator(clf, X, y, target="nobody")
-
-
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_areas_under_roc_curves_are_those_of_scikit_learn(n_classes):
-    X, y = wide(6, n_classes)
-    clf = sy.NaiveBayes().fit(X, y)
-    display = ROCDisplay.from_estimator(clf, X, y)
-    proba = clf.predict_proba(X)
-    shown = [1] if n_classes == 2 else range(n_classes)
-    classes = clf.classes_.tolist()
-    expected = {
-        str(classes[c]): roc_auc_score(y == clf.classes_[c], proba[:, c]) for c in shown
-    }
-    assert display.auc_ == pytest.approx(expected)
-    assert len(display.ax_.lines) == len(expected) + 1
-    one = ROCDisplay.from_estimator(clf, X, y, target=classes[0])
-    assert list(one.auc_) == [str(classes[0])]
-    with pytest.raises(ParameterError, match="two classes"):
-        ROCDisplay(proba[:3], np.zeros(3, dtype=int), classes, 0).plot()
-
-
 def test_pictures_go_into_axes_that_are_given(small):
-    clf, X, y = small
-    _, axes = plt.subplots(2, 3, figsize=(15, 10))
+    clf, X, _ = small
+    _, axes = plt.subplots(1, 3, figsize=(15, 5))
     displays = [
-        NomogramDisplay.from_estimator(clf, ax=axes[0, 0]),
-        WaterfallDisplay.from_estimator(clf, X, ax=axes[0, 1]),
-        ValueCurveDisplay.from_estimator(clf, 1, ax=axes[0, 2]),
-        WeightBarsDisplay.from_estimator(clf, ax=axes[1, 0]),
-        ReliabilityDisplay.from_estimator(clf, X, y, ax=axes[1, 1]),
-        ROCDisplay.from_estimator(clf, X, y, ax=axes[1, 2]),
+        NomogramDisplay.from_estimator(clf, ax=axes[0]),
+        WaterfallDisplay.from_estimator(clf, X, ax=axes[1]),
+        ValueCurveDisplay.from_estimator(clf, 1, ax=axes[2]),
     ]
     for display, ax in zip(displays, axes.flat, strict=True):
         assert display.ax_ is ax and display.figure_ is ax.figure
@@ -309,8 +246,6 @@ def test_columns_of_fine_bins_are_drawn_once(n_classes):
     assert len(waterfall.ax_.get_yticks()) == 9 + 2
     total = waterfall.ax_.patches[-1].get_width()
     assert total == pytest.approx(clf.explain_local(X).evidence(0).total, abs=1e-9)
-    bars = WeightBarsDisplay.from_estimator(clf)
-    assert sorted(bars.names) == sorted(X.columns) and "importance" in bars.title
     curve = ValueCurveDisplay.from_estimator(clf, X.columns[0])
     assert curve.figure_.get_figwidth() < 8
 
@@ -325,13 +260,6 @@ def test_an_axis_that_folds_is_split_in_two():
     assert line.track_of(0.5) == 0 and line.track_of(5.5) == 1
     assert list(replace(line, amounts=np.sort(amounts)).tracks) == [""]
     assert list(replace(line, numbers=None).tracks) == [""]
-
-
-def test_a_roc_curve_has_the_usual_words(small):
-    clf, X, y = small
-    ax = ROCDisplay.from_estimator(clf, X, y).ax_
-    assert "false positive rate" in ax.get_xlabel()
-    assert "true positive rate" in ax.get_ylabel()
 
 
 def test_bins_say_what_a_missing_cell_adds(small):

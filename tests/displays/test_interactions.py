@@ -9,8 +9,6 @@ from steelyard.displays import (
     InteractionHeatmapDisplay,
     NomogramDisplay,
     ValueCurveDisplay,
-    WaterfallDisplay,
-    WeightBarsDisplay,
 )
 from steelyard.displays.interaction_maps import short_numbers
 from steelyard.exceptions import ParameterError
@@ -135,7 +133,7 @@ def test_a_nomogram_has_lines_for_interactions_and_maps_below(fitted):
 def test_the_ring_of_a_map_is_around_the_cell_of_the_row(fitted):
     clf, X = fitted
     whole, row = clf.explain_global(), clf.explain_local(X[4:5])
-    display = NomogramDisplay.from_explanation(whole, row=row)
+    display = whole.plot(row=row)
     c = display._target()
     evidence = row.contributions[0] * row.link_scale
     k = len(whole.classes)
@@ -146,7 +144,7 @@ def test_the_ring_of_a_map_is_around_the_cell_of_the_row(fitted):
         expected = (k * t[c] - t.sum()) / (k - 1)
         assert table.cells[a, b, c] == pytest.approx(expected, abs=1e-9)
     with pytest.raises(ParameterError, match="other attributes"):
-        NomogramDisplay.from_explanation(whole, row=row.split_interactions())
+        whole.plot(row=row.split_interactions())
 
 
 def test_other_pictures_take_models_with_interactions(fitted):
@@ -156,10 +154,8 @@ def test_other_pictures_take_models_with_interactions(fitted):
         clf.explain_local(X),
         clf.explain_local(X).split_interactions(),
     ):
-        display = WaterfallDisplay.from_explanation(explanation)
+        display = explanation.plot()
         assert display.ax_.patches[-1].get_width() == pytest.approx(total, abs=1e-9)
-    names = clf.explain_global().attributes
-    assert sorted(WeightBarsDisplay.from_estimator(clf).names) == sorted(names)
     with pytest.raises(ParameterError, match="InteractionHeatmapDisplay"):
         ValueCurveDisplay.from_estimator(clf, 3)
     with pytest.raises(ParameterError, match="ValueCurveDisplay"):

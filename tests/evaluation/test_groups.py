@@ -10,7 +10,6 @@ from sklearn.datasets import load_iris
 from sklearn.svm import LinearSVC
 
 import steelyard as sy
-from steelyard.displays import ReliabilityDisplay, ROCDisplay
 from steelyard.evaluation.evaluate import evaluate, thresholds
 from steelyard.evaluation.metrics import group_names
 from steelyard.evaluation.shares import mean_cost, share_estimate
@@ -119,9 +118,6 @@ def test_labels_and_weights_of_another_length_are_refused(folds):
     for X, labels in ((table, y[:-1]), (table[:1], y)):
         with pytest.raises(TableError, match="rows, but there are"):
             evaluate(clf, X, labels, folds=folds)
-    for display in (ROCDisplay, ReliabilityDisplay):
-        with pytest.raises(TableError, match="60 rows, but there are 59 labels"):
-            display.from_estimator(clf, table, y[:-1])
     with pytest.raises(TableError, match="60 rows, but there are 59 labels"):
         clf.drift(table, y[:-1])
     with pytest.raises(TableError, match="60 rows, but there are 59 labels"):

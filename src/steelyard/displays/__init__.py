@@ -8,14 +8,10 @@ if TYPE_CHECKING:
     from steelyard.displays.contributions import *  # noqa: F403
     from steelyard.displays.interaction_maps import *  # noqa: F403
     from steelyard.displays.nomogram import *  # noqa: F403
-    from steelyard.displays.probabilities import *  # noqa: F403
-    from steelyard.displays.weight_bars import *  # noqa: F403
 
 __getattr__, __all__ = names_of(
     "steelyard.displays",
     contributions="ValueCurveDisplay WaterfallDisplay",
     nomogram="NomogramDisplay",
     interaction_maps="InteractionHeatmapDisplay",
-    probabilities="ROCDisplay ReliabilityDisplay",
-    weight_bars="WeightBarsDisplay",
 )

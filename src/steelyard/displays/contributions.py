@@ -13,7 +13,7 @@ from steelyard._common.text import cell_text, probability_text
 from steelyard.displays import drawing as draw
 from steelyard.exceptions import ParameterError
 from steelyard.explain.evidence import Evidence
-from steelyard.explain.local import LocalExplanation, explain_local
+from steelyard.explain.local import explain_local
 from steelyard.explain.overall import explain_global
 from steelyard.explain.value_tables import AttributeTable
 
@@ -257,29 +257,6 @@ class WaterfallDisplay(draw.Display):
             As in ``WaterfallDisplay``.
         """
         evidence = explain_local(clf, X).evidence(row, target, against)
-        return cls(evidence, max_attributes).plot(ax=ax)
-
-    @classmethod
-    def from_explanation(
-        cls,
-        explanation: LocalExplanation,
-        row: int = 0,
-        *,
-        target: Any = None,
-        against: Any = None,
-        max_attributes: int = 15,
-        ax: Any = None,
-    ) -> WaterfallDisplay:
-        """Draw what ``explain_local`` returned.
-
-        Parameters
-        ----------
-        explanation : LocalExplanation
-            Of a model that is one sum.
-        row, target, against, max_attributes
-            As in ``from_estimator``.
-        """
-        evidence = explanation.evidence(row, target, against)
         return cls(evidence, max_attributes).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:

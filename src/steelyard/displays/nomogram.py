@@ -117,28 +117,6 @@ class NomogramDisplay(draw.Display):
         options = (target, max_attributes, local, max_interactions, scale)
         return cls(explain_global(clf), *options).plot(ax=ax)
 
-    @classmethod
-    def from_explanation(
-        cls,
-        explanation: GlobalExplanation,
-        *,
-        target: Any = None,
-        max_attributes: int = 40,
-        row: LocalExplanation | None = None,
-        max_interactions: int = 8,
-        scale: Literal["points", "evidence"] = "points",
-        ax: Any = None,
-    ) -> NomogramDisplay:
-        """Draw what ``explain_global`` returned.
-
-        Parameters
-        ----------
-        explanation, target, max_attributes, row, max_interactions, scale
-            As in ``NomogramDisplay``.
-        """
-        options = (target, max_attributes, row, max_interactions, scale)
-        return cls(explanation, *options).plot(ax=ax)
-
     def _draw(self, ax: Any) -> None:
         self._check()
         whole, c, is_points = self.explanation, self._target(), self.scale == "points"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,6 @@ from steelyard.evaluation.shares import (
 )
 from steelyard.exceptions import ParameterError
 from steelyard.notices.notice import Notice, in_lines
-
-if TYPE_CHECKING:
-    from steelyard.displays import ROCDisplay
 
 MEASURES = {
     "accuracy": "accuracy",
@@ -52,6 +49,7 @@ _IN_PERCENT = ("accuracy", "balanced_accuracy")
 _RELIABILITY_BINS = 10
 # A confusion matrix of more classes cannot be read.
 _MAX_CONFUSION_CLASSES = 20
+_MAX_CURVES = 8
 
 
 class MeasureTable(NamedTuple):
@@ -238,7 +236,7 @@ class Evaluation:
         )
         return tables + html_list("Noticed", in_lines(self.notices))
 
-    def plot(self, *, ax: Any = None) -> ROCDisplay:
+    def plot(self, *, ax: Any = None) -> Any:
         """Draw ROC curves of the rows, from probabilities of all folds together.
 
         Parameters
@@ -248,18 +246,38 @@ class Evaluation:
 
         Returns
         -------
-        ROCDisplay
-            Of two classes one curve, of several one for each against the rest.
+        RocCurveDisplay
+            scikit-learn's; of two classes one curve, of several one for each of the
+            eight most frequent against the rest.
         """
-        from steelyard.displays import ROCDisplay
+        from sklearn.metrics import RocCurveDisplay
+
+        from steelyard.displays.drawing import label, pyplot
 
         if self.proba is None:
             raise ParameterError("A ROC curve needs probabilities; there are none.")
-        target = None
+        rows = np.bincount(self.true, minlength=len(self.classes))
+        shown = np.sort(np.argsort(-rows, kind="stable")[:_MAX_CURVES]).tolist()
         if self.thresholds is not None:
-            target = self.classes.index(self.thresholds["positive"])
-        names = list(map(str, self.classes))
-        return ROCDisplay(self.proba, self.true, names, target).plot(ax=ax)
+            shown = [self.classes.index(self.thresholds["positive"])]
+        # A class of no rows, or of all of them, has no curve.
+        shown = [k for k in shown if 0 < rows[k] < len(self.true)]
+        if not shown:
+            raise ParameterError("A ROC curve needs rows of two classes at least.")
+        ax = pyplot().subplots(layout="constrained")[1] if ax is None else ax
+        for k in shown:
+            display = RocCurveDisplay.from_predictions(
+                self.true == k,
+                self.proba[:, k],
+                name=label(self.classes[k], 30),
+                ax=ax,
+                plot_chance_level=k == shown[-1],
+            )
+        ax.set(
+            xlabel="false positive rate (FPR): others taken for the class",
+            ylabel="true positive rate (TPR): rows of the class found",
+        )
+        return display
 
     def _measure_table(self) -> MeasureTable:
         rows = []

@@ -1,8 +1,4 @@
-"""Explanations of models: contributions, value tables, intervals, a web page.
-
-Names are loaded when they are first used: intervals of weights need much that value
-tables do not.
-"""
+"""Explanations of models: contributions, value tables, counterfactuals, a web page."""
 
 from typing import TYPE_CHECKING
 
@@ -15,7 +11,6 @@ if TYPE_CHECKING:
     from steelyard.explain.overall import *  # noqa: F403
     from steelyard.explain.page import *  # noqa: F403
     from steelyard.explain.value_tables import *  # noqa: F403
-    from steelyard.explain.weight_intervals import *  # noqa: F403
 
 __getattr__, __all__ = names_of(
     "steelyard.explain",
@@ -25,5 +20,4 @@ __getattr__, __all__ = names_of(
     overall="GlobalExplanation column_importance explain_global",
     page="Page page_text",
     value_tables="AttributeTable",
-    weight_intervals="WeightIntervals explain_weights",
 )

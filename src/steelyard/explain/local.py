@@ -323,15 +323,27 @@ class LocalExplanation(Tabular):
             if not patterns[0, j]
         ]
 
-    def plot(self, row: int = 0, **options: Any) -> Any:
+    def plot(
+        self,
+        row: int = 0,
+        *,
+        target: Any = None,
+        against: Any = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Any:
         """Draw the evidence of one row as a waterfall.
 
         Parameters
         ----------
         row : int, default=0
             Which row.
+        target, against : class, default=None
+            The classes compared; the two most probable ones if None.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure if None.
         **options
-            Passed to ``WaterfallDisplay.from_explanation``.
+            Parameters of ``WaterfallDisplay``.
 
         Returns
         -------
@@ -341,7 +353,8 @@ class LocalExplanation(Tabular):
         # Imported here: pictures are drawn from explanations, not the other way round.
         from steelyard.displays import WaterfallDisplay
 
-        return WaterfallDisplay.from_explanation(self, row, **options)
+        evidence = self.evidence(row, target, against)
+        return WaterfallDisplay(evidence, **options).plot(ax=ax)
 
     def __repr__(self) -> str:
         """Show up to three rows as text."""

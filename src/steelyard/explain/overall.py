@@ -180,13 +180,15 @@ class GlobalExplanation(Tabular):
             return np.arange(len(self.attributes))
         return np.argsort(-self.importance, kind="stable")
 
-    def plot(self, **options: Any) -> Any:
+    def plot(self, *, ax: Any = None, **options: Any) -> Any:
         """Draw the model as a nomogram.
 
         Parameters
         ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure if None.
         **options
-            Passed to ``NomogramDisplay.from_explanation``.
+            Parameters of ``NomogramDisplay``.
 
         Returns
         -------
@@ -194,7 +196,7 @@ class GlobalExplanation(Tabular):
         """
         from steelyard.displays import NomogramDisplay
 
-        return NomogramDisplay.from_explanation(self, **options)
+        return NomogramDisplay(self, **options).plot(ax=ax)
 
     def layout(self) -> tuple[list[str], list[str], list[list[str]], list[str]]:
         """Return lines above, names of columns, lines of the table, lines below."""

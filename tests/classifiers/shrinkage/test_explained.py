@@ -9,7 +9,6 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 
 import steelyard as sy
-from steelyard.explain import explain_weights
 from steelyard.explain.page import page_data
 from steelyard.explain.shared import typical_numbers
 
@@ -153,11 +152,3 @@ def test_missing_cells_are_named_once(missing, mixed, fixed):
     assert text.startswith("(missing")
     assert ("taken as" in text) == (missing == "impute")
     assert len(found.evidence().items) == 4
-
-
-def test_bootstrap_intervals_are_there_too(two, fixed):
-    X, y = two
-    clf = fixed().fit(X, y)
-    found = explain_weights(clf, X, y, n_bootstrap=5, random_state=0)
-    assert found.samples["attribute_weights_"].shape == (5, 4)
-    assert "value_effects_" not in found.samples
