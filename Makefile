@@ -107,7 +107,7 @@ clean: ## Remove the environment, builds and caches
 
 # One stamp per set of extras and groups, so that `make demo` waits for no test tools.
 EXTRAS_cli := cli
-EXTRAS_dev := all,dask
+EXTRAS_dev := all,dask,serve
 EXTRAS_engines := all
 EXTRAS_bench := cli
 EXTRAS_docs := all
@@ -140,5 +140,5 @@ $(OLDEST)/.installed: pyproject.toml | $(VENV)/.created
 	@echo "Installing the lowest versions into $(OLDEST)."
 	@$(PIP_INSTALL) "uv>=0.7"
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(OLDEST)
-	@$(BIN)/uv pip install --quiet --python $(OLDEST)/bin/python --resolution lowest-direct --editable ".[all,dask]" --group test
+	@$(BIN)/uv pip install --quiet --python $(OLDEST)/bin/python --resolution lowest-direct --editable ".[all,dask,serve]" --group test
 	@touch $@

@@ -292,7 +292,6 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
         arguments = training, model, forced, candidates, test
         path, best, end = self._choose(*arguments, self.divisor == "observed")
         named = {**selected(model.schema, path, best), "search_end_": end}
-        named["_observed_subset"] = named["selected_features_"]
         if self._may_differ(training, candidates):
             other, chosen, _ = self._choose(*arguments, by_observed=True)
             subset = selected(model.schema, other, chosen)["selected_features_"]
@@ -336,8 +335,9 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
         return self.b_method == "simulate" or is_too_large
 
     def _method_notices(self) -> list[Notice]:
-        ours, manual = set(self.selected_features_), self._observed_subset
-        if ours == set(manual):
+        # The subset is part of the notice, not of the fitted model.
+        manual = vars(self).pop("_observed_subset", self.selected_features_)
+        if set(self.selected_features_) == set(manual):
             return []
         names = ", ".join(map(str, manual)) or "none"
         text = "the SPSS manual's divisor of B(J) would choose other predictors: "
