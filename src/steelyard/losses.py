@@ -27,10 +27,6 @@ __all__ = [
     "resolve_loss",
 ]
 
-# Beyond this exponent the exponential is continued by its second-order expansion, which
-# is convex and twice differentiable; e**60 rows' worth of loss is never at an optimum.
-HIGHEST = 60.0
-
 
 class Loss(DeclaredPart):
     """A loss of class scores ``z (n, K)`` and true classes ``y (n,)``.
@@ -206,10 +202,24 @@ class ExponentialLoss(Loss):
 
     kernel: ClassVar[int | None] = EXPONENTIAL
 
+    # e**60 rows' worth of loss is never at an optimum, and doubles end at e**709.
+    highest: float = setting(
+        default=60.0,
+        allowed=number(0.0, 700.0, "[]"),
+        about="Exponent beyond which the exponential is continued by its second-order "
+        "expansion, which is convex and twice differentiable; 700 for the exponential "
+        "itself.",
+    )
+
     @property
     def link_scale(self) -> float:
         """Two: the scores estimate half the log-odds."""
         return 2.0
+
+    @property
+    def parameter(self) -> float:
+        """The highest exponent."""
+        return float(self.highest)
 
     @property
     def surrogate(self) -> Loss | None:
@@ -243,13 +253,12 @@ class ExponentialLoss(Loss):
         out[rows, y, y] = curve.sum(axis=1)
         return Curvature(full=weighted(out, weights))
 
-    @staticmethod
-    def _odds(scores: Floats, y: Labels) -> tuple[Floats, Floats, Floats]:
+    def _odds(self, scores: Floats, y: Labels) -> tuple[Floats, Floats, Floats]:
         """Return value, slope and curvature of the odds of every other class."""
         rows = np.arange(len(y))
         t = scores - scores[rows, y][:, None]
-        over = np.maximum(t - HIGHEST, 0.0)
-        curve = np.exp(np.minimum(t, HIGHEST))
+        over = np.maximum(t - self.highest, 0.0)
+        curve = np.exp(np.minimum(t, self.highest))
         curve[rows, y] = 0.0
         slope = curve * (1.0 + over)
         value = curve * (1.0 + over + 0.5 * over * over)

@@ -612,7 +612,7 @@ def test_labels_that_cannot_be_learned_are_explained(y, message):
         ({"numeric": {"depth": "mdl"}}, "names 'depth', which is not a column"),
         ({"numeric": {"trees": "mdl"}}, r"Columns: .*\. Did you mean 'tree'\?"),
         ({"missing": "drop"}, "'missing' parameter .* 'skip', 'impute', 'value'"),
-        ({"smoothing": 0}, "'smoothing' parameter of NaiveBayes must be .* Got 0"),
+        ({"smoothing": -1}, "'smoothing' parameter of NaiveBayes must be .* Got -1"),
         ({"smoothing": "lapalce"}, "Got 'lapalce'"),
         ({"cardinality": "all"}, "'cardinality' parameter"),
         ({"prior": "uniform"}, "'prior' parameter .* Got 'uniform'"),

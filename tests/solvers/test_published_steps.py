@@ -1,4 +1,6 @@
-"""Plain gradient descent and another start, against programs of a few lines."""
+"""Steps, losses and searches of the papers, against programs of a few lines."""
+
+import warnings
 
 import numpy as np
 import pytest
@@ -6,6 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 
 import steelyard as sy
+from steelyard.exceptions import ParameterError
 from steelyard.solvers import LBFGS, GradientDescent
 
 
@@ -120,3 +123,95 @@ def test_both_are_kept_in_model_files(codes, tmp_path):
         clf = sy.method("WANBIA-CLL", solver=solver, categorical_features="all")
         clf.fit(X, y).save(tmp_path / "m.json")
         assert repr(sy.load(tmp_path / "m.json").solver) == repr(solver)
+
+
+def log_ratios(X, y, f=1.0):
+    """Return log-likelihood ratios of class 1 by row and column, f added to counts."""
+    columns = []
+    for j in range(X.shape[1]):
+        values, codes = np.unique(X[:, j], return_inverse=True)
+        counts = np.array(
+            [np.bincount(codes[y == c], minlength=len(values)) for c in (0, 1)]
+        )
+        p = (counts + f) / (counts + f).sum(axis=1, keepdims=True)
+        columns.append(np.log(p[1] / p[0])[codes])
+    return np.stack(columns, axis=1)
+
+
+def test_published_solver_has_the_exponential_itself_beyond_its_largest_exponent():
+    rng = np.random.default_rng(5)
+    y = rng.integers(2, size=80)
+    X = np.where(rng.random((80, 60)) < 0.97, y[:, None], 1 - y[:, None]).astype(float)
+    X[0] = 1 - y[0]  # e**200 at the start
+    ratios, sign = log_ratios(X, y), 2 * y - 1
+    prior = np.log((y == 1).sum() / (y == 0).sum())
+
+    def loss(w):
+        odds = np.exp(-sign * (prior + ratios @ w))
+        return odds.sum(), -(sign * odds) @ ratios
+
+    assert loss(np.ones(60))[0] > np.exp(150)
+    options = {"maxiter": 100, "maxcor": 5, "gtol": 1e-33}
+    options["ftol"] = 1e7 * np.finfo(float).eps
+    by_hand = minimize(
+        loss,
+        np.ones(60),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0, None)] * 60,
+        options=options,
+    )
+    settings = {"categorical_features": "all", "keep_identifiers": True}
+    clf = sy.method("ENB", solver="published", **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        clf.fit(X, y)
+    assert by_hand.nit == clf.n_iter_
+    np.testing.assert_allclose(clf.objective_, by_hand.fun, rtol=1e-6)
+    np.testing.assert_allclose(clf.attribute_weights_, by_hand.x, rtol=1e-5, atol=1e-8)
+
+
+def test_without_smoothing_probabilities_are_frequencies():
+    X = np.array([["a", "x"], ["a", "y"], ["b", "y"], ["b", "x"], ["b", "x"]])
+    y = np.array([0, 0, 1, 1, 1])
+    clf = sy.NaiveBayes(smoothing=0, prior="frequency", keep_identifiers=True).fit(X, y)
+    # Equations 11 and 12: 2/5 * 1 * 1/2 of class 0, and nothing of class 1.
+    np.testing.assert_allclose(clf.predict_proba(X[:1]), [[1, 0]], atol=1e-300)
+    mixed = clf.predict_proba([["c", "y"]])  # 2/5 * 1/2 against 3/5 * 1/3
+    np.testing.assert_allclose(mixed, [[0.5, 0.5]])
+    for method in ("LWNB", "AIWNB-L"):
+        with pytest.raises(ParameterError, match="must be above 0"):
+            sy.method(method, smoothing=0.0).fit(X, y)
+
+
+def test_hill_climbing_makes_the_best_move_of_one_weight():
+    rng = np.random.default_rng(2)
+    y = rng.integers(2, size=120)
+    X = np.where(rng.random((120, 5)) < 0.7, y[:, None], 1 - y[:, None]).astype(float)
+    X[:, 4] = X[:, 3]
+    ratios, prior = (
+        log_ratios(X, y),
+        np.log((y == 1).sum() + 1) - np.log((y == 0).sum() + 1),
+    )
+    w, step, path = np.ones(5), 0.25, []
+
+    def right(w):
+        return ((prior + ratios @ w > 0) == (y == 1)).sum()
+
+    while step >= 0.01:
+        moves = [
+            np.clip(w + s * step * np.eye(5)[j], 0, 1)
+            for s in (1, -1)
+            for j in range(5)
+        ]
+        best = max(moves, key=right)
+        if right(best) > right(w):
+            w = best
+        else:
+            step /= 2
+        path.append(right(w) / 120)
+    clf = sy.method("DEAWNB", search="hill-climbing", step=0.25, smoothing="laplace")
+    clf.set_params(categorical_features="all", keep_identifiers=True).fit(X, y)
+    np.testing.assert_allclose([r["accuracy"] for r in clf.diagnostics_[1:]], path)
+    np.testing.assert_allclose(clf.attribute_weights_, w)
+    assert path[-1] > right(np.ones(5)) / 120

@@ -43,6 +43,9 @@ __all__ = ["EvolvedWeightsNB", "weighted_model"]
 # Rows whose log-odds are made at a time: 512 x 100 doubles stay in the L2 cache.
 _ROWS_AT_A_TIME = 512
 
+# Where a climb ends.
+_SMALLEST_STEP = 0.01
+
 
 class PopulationScorer:
     """Scores many weight vectors by accuracy, in one pass over the rows.
@@ -114,7 +117,7 @@ class PopulationScorer:
 
 @dataclass
 class Evolution:
-    """Differential evolution, DE/rand/1/bin, of a population kept in a box."""
+    """Searches of a box: differential evolution, DE/rand/1/bin, or a climb."""
 
     fitness: Callable[[Floats], Floats]
     """From weight vectors (P, d) to their fitness (P,)."""
@@ -152,6 +155,26 @@ class Evolution:
                 population = np.where(taken[:, None], trials, population)
                 fitness = np.where(taken, trial_fitness, fitness)
                 self._note(population, fitness, int(taken.sum()))
+                advance(f"accuracy {self.best_fitness / self.most:.4f}")
+        except KeyboardInterrupt:
+            self.was_interrupted = True
+
+    def climb(self, step: float, rounds: int, advance: Callable[[str], None]) -> None:
+        """Climb from naive Bayes by the best change of one weight by a step at a time.
+
+        The step is halved where no change is better, down to a hundredth.
+        """
+        best = np.clip(np.ones_like(self.lower), self.lower, self.upper)
+        self._note(best[None], self.fitness(best[None]), 1)
+        try:
+            while len(self.records) <= rounds and step >= _SMALLEST_STEP:
+                moves = step * np.eye(len(best))
+                trials = best + np.concatenate([moves, -moves])
+                trials = np.clip(trials, self.lower, self.upper)
+                before, fitness = self.best_fitness, self.fitness(trials)
+                self._note(trials, fitness, int((fitness > before).sum()))
+                best = self.best_vector
+                step = step if self.best_fitness > before else step / 2
                 advance(f"accuracy {self.best_fitness / self.most:.4f}")
         except KeyboardInterrupt:
             self.was_interrupted = True
@@ -197,11 +220,17 @@ class EvolvedWeightsNB(StandardNB):
     All trials of a generation are made from the generation before, and scored together
     in one pass over the rows.
 
+    With ``search="hill-climbing"`` it starts at naive Bayes and moves one weight at a
+    time by a step up or down, the one that gains most, as Zhang and Sheng (2004) do by
+    the area under the ROC curve; a generation tries all such moves.
+
     References
     ----------
     J. Wu, Z. Cai (2011), "Attribute weighting via differential evolution algorithm for
     attribute weighted naive Bayes", J. Computational Information Systems 7(5),
     1672-1679. Its settings could not be read; these are common ones.
+    H. Zhang, S. Sheng (2004), "Learning weighted naive Bayes with accurate ranking",
+    ICDM, 567-570. Its steps could not be read.
 
     Examples
     --------
@@ -213,6 +242,16 @@ class EvolvedWeightsNB(StandardNB):
     True
     """
 
+    search: str = setting(
+        default="differential-evolution",
+        allowed=word("differential-evolution", "hill-climbing"),
+        about="How weights are searched for.",
+    )
+    step: float = setting(
+        default=0.1,
+        allowed=number(0.0, ends="()"),
+        about="First step of a climb; it is halved where none is better.",
+    )
     population_size: int = setting(
         default=50, allowed=whole(4), about="Weight vectors."
     )
@@ -278,7 +317,10 @@ class EvolvedWeightsNB(StandardNB):
             rng,
         )
         with progress("generations", int(self.generations), bool(self.verbose)) as step:
-            evolution.run(int(self.population_size), int(self.generations), step)
+            if self.search == "hill-climbing":
+                evolution.climb(float(self.step), int(self.generations), step)
+            else:
+                evolution.run(int(self.population_size), int(self.generations), step)
         n_generations = len(evolution.records) - 1
         if evolution.was_interrupted:
             warn_user(

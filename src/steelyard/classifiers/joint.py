@@ -88,10 +88,12 @@ class JointWeightedNB(WeightedNB):
                 f"{name} learns all weights by one run of L-BFGS-B. Leave `solver` at "
                 f"'auto'. Got {self.solver!r} instead."
             )
-        if recipe.estimation.smoothing.depends_on_total:
+        smoothing = recipe.estimation.smoothing
+        if smoothing.depends_on_total or smoothing.leaves_zeros:
             raise ParameterError(
-                "smoothing='kohavi' changes with the weights and cannot be optimised "
-                "jointly with them. Use 'laplace', 'm-estimate' or a number."
+                "smoothing='kohavi' changes with the weights, and without any some "
+                "probabilities are 0: neither can be optimised jointly with them. Use "
+                "'laplace', 'm-estimate' or a number above 0."
             )
         if self.instances is not None or self.multiclass != "native":
             raise ParameterError(

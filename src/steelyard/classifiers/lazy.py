@@ -51,6 +51,11 @@ class _LazyNB(StandardNB):
         counts, weights = training.count(), training.weights
         log_prior = estimation.tables(counts)[0]
         added = estimation.smoothing.prior_counts(counts)
+        if estimation.smoothing.leaves_zeros:
+            raise ParameterError(
+                f"{type(self).__name__} estimates from a few rows at a time: "
+                "'smoothing' must be above 0."
+            )
         is_given = not isinstance(self.prior, str)
         is_smoothed = is_given or self.prior == "smoothed"
         return {

@@ -33,7 +33,7 @@ from steelyard.instances import (
     hardest_rows,
     resolve_instances,
 )
-from steelyard.losses import LOSSES, Loss, resolve_loss
+from steelyard.losses import LOSSES, ExponentialLoss, Loss, resolve_loss
 from steelyard.model.base import RowsNeeded
 from steelyard.model.training import TrainingSet
 from steelyard.model.uncertainty import Uncertainty
@@ -269,6 +269,8 @@ class WeightedNB(SolvedNB):
     def _recipe(self) -> Recipe:
         recipe = super()._recipe()
         loss = resolve_loss(self.loss, bool(self.published_gradient))
+        if self.solver == "published" and self.loss == "exponential":
+            loss = ExponentialLoss(highest=700.0)
         return replace(
             recipe,
             weighting=resolve_weighting(self.weighting, bool(self.prior_weight)),

@@ -22,10 +22,7 @@ SQUARED = 1
 """Half the squared error of the posterior; a = 1 for the gradient as printed."""
 
 EXPONENTIAL = 2
-"""Sum of exp(z_c - z_y) over the other classes."""
-
-# Beyond this exponent the exponential is continued by its second-order expansion.
-_MAX_EXPONENT = 60.0
+"""Sum of exp(z_c - z_y) over the other classes, beyond the exponent a quadratic."""
 
 
 @kernel(inline="always")
@@ -44,8 +41,8 @@ def odds_loss(f, positive, kind, a):
         return r * r, slope if a > 0.5 else 2.0 * slope
     if kind == EXPONENTIAL:
         t = -s * f
-        over = max(t - _MAX_EXPONENT, 0.0)
-        e = math.exp(min(t, _MAX_EXPONENT))
+        over = max(t - a, 0.0)
+        e = math.exp(min(t, a))
         return e * (1.0 + over + 0.5 * over * over), -s * e * (1.0 + over)
     return math.nan, math.nan
 
@@ -123,8 +120,8 @@ def scores_loss(s, c_true, u, kind, a, total):
             if c == c_true:
                 continue
             t = s[c] - z
-            over = max(t - _MAX_EXPONENT, 0.0)
-            e = math.exp(min(t, _MAX_EXPONENT))
+            over = max(t - a, 0.0)
+            e = math.exp(min(t, a))
             total += u * e * (1.0 + over + 0.5 * over * over)
             s[c] = u * e * (1.0 + over)
             slopes += s[c]

@@ -47,6 +47,11 @@ class Smoothing(DeclaredPart):
         """Whether pseudo-counts change with the total weight of the rows."""
         return False
 
+    @property
+    def leaves_zeros(self) -> bool:
+        """Whether a count of zero stays one."""
+        return False
+
     def factor_without(self, counts: Counts, removed: Floats) -> Floats:
         """Factor on all pseudo-counts when some weight is taken out of the counts.
 
@@ -80,9 +85,11 @@ class Smoothing(DeclaredPart):
         smoothed = observed + table.spread(added)[:, None]
         smoothed[first] = 1.0
         totals_by_code = table.spread(totals)
+        totals_by_code[totals_by_code == 0.0] = 1.0
         totals_by_code[first] = 1.0
-        # The smallest constants vanish in the division; no probability is zero.
-        prob = np.maximum(smoothed / totals_by_code, np.finfo(np.float64).tiny)
+        # The smallest constants vanish in the division; 0 leaves zeros itself.
+        tiny = np.finfo(np.float64).tiny
+        prob = np.maximum(smoothed / totals_by_code, tiny)
         return FeatureTable(np.log(prob), table.offsets)
 
 
@@ -125,15 +132,21 @@ class Lidstone(Smoothing):
 
     f: float | None = setting(
         default=1.0,
-        allowed=NONE | number(0.0, ends="()"),
-        about="The constant; 1 is Laplace's rule. None takes one over the total weight "
-        "of the rows (Kohavi, Becker and Sommerfield, 1997).",
+        allowed=NONE | number(0.0),
+        about="The constant; 1 is Laplace's rule, 0 takes frequencies as they are, a "
+        "count of zero for the least probability above zero. None takes one over the "
+        "total weight of the rows (Kohavi, Becker and Sommerfield, 1997).",
     )
 
     @property
     def depends_on_total(self) -> bool:
         """Whether pseudo-counts change with the total weight of the rows."""
         return self.f is None
+
+    @property
+    def leaves_zeros(self) -> bool:
+        """Whether a count of zero stays one."""
+        return self.f == 0
 
     def _constant(self, counts: Counts) -> float:
         if self.f is None:
@@ -352,11 +365,11 @@ def resolve_smoothing(value: Any) -> Smoothing:
         return value
     if isinstance(value, str) and value in SMOOTHINGS:
         return SMOOTHINGS[value]
-    if number(0.0, ends="()").accepts(value):
+    if number(0.0).accepts(value):
         return Lidstone(float(value))
     words = ", ".join(repr(name) for name in SMOOTHINGS)
     raise ParameterError(
-        f"The 'smoothing' parameter must be one of {words}, a number greater than 0, "
+        f"The 'smoothing' parameter must be one of {words}, a number of at least 0, "
         f"or a Smoothing object. Got {value!r} instead."
     )
 

@@ -82,12 +82,13 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
         default="m-estimate",
         allowed=accepted_by(
             resolve_smoothing,
-            f"one of {', '.join(map(repr, SMOOTHINGS))}, a number greater than 0, or a "
+            f"one of {', '.join(map(repr, SMOOTHINGS))}, a number of at least 0, or a "
             "Smoothing object",
             *SMOOTHINGS,
-            like=part(Smoothing, SMOOTHINGS) | number(0.0, ends="()"),
+            like=part(Smoothing, SMOOTHINGS) | number(0.0),
         ),
-        about="How counts become probabilities; a float f adds f to every count, "
+        about="How counts become probabilities; a float f adds f to every count, 0 "
+        "takes frequencies as they are, "
         '"empirical-bayes" draws values to the class prior as far as their column\'s '
         'counts ask for, "kernel" is a kernel density on bins of one width.',
     )
