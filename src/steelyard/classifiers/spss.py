@@ -336,7 +336,7 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
 
     def _method_notices(self) -> list[Notice]:
         # The subset is part of the notice, not of the fitted model.
-        manual = vars(self).pop("_observed_subset", self.selected_features_)
+        manual = self.__dict__.pop("_observed_subset", self.selected_features_)
         if set(self.selected_features_) == set(manual):
             return []
         names = ", ".join(map(str, manual)) or "none"
