@@ -78,9 +78,6 @@ def test_labels_of_a_nomogram_with_forty_attributes_do_not_overlap(n_classes, nu
     n_axes = len(display.ax_.get_yticks()) - 2
     assert n_axes == 40 if numeric == "mdl" else 40 < n_axes <= 80
     assert overlaps(display.ax_) == []
-    display = NomogramDisplay.from_estimator(clf, row=X[:1], scale="evidence")
-    assert len(display.ax_.get_yticks()) == n_axes + 3
-    assert overlaps(display.ax_) == []
 
 
 @pytest.mark.skipif(not DATA, reason="STEELYARD_DATA names no folder of data sets")
@@ -93,13 +90,14 @@ def test_labels_do_not_overlap_on_real_tables(name):
     assert overlaps(WaterfallDisplay.from_estimator(clf, X, row=5).ax_) == []
 
 
-def test_a_nomogram_places_dots_at_the_evidence(small):
+def test_a_nomogram_places_dots_at_points_in_proportion_to_the_evidence(small):
     clf, _, _ = small
     found = clf.explain_global()
-    display = found.plot(max_attributes=1, scale="evidence")
-    table = found.tables[found.order[0]]
-    dots = display.ax_.collections[0].get_offsets()[:, 0]
-    np.testing.assert_allclose(sorted(dots), sorted(table.evidence[1:, 1]))
+    display = found.plot(max_attributes=1)
+    evidence = np.sort(found.tables[found.order[0]].evidence[1:, 1])
+    dots = np.sort(display.ax_.collections[0].get_offsets()[:, 0])
+    points = 100.0 * (evidence - evidence[0]) / np.ptp(evidence)
+    np.testing.assert_allclose(dots, points, atol=1e-9)
 
 
 def marked(display):
@@ -170,8 +168,6 @@ def test_a_nomogram_says_what_is_left_out(small):
     assert overlaps(display.ax_) == []
     whole = NomogramDisplay.from_estimator(clf)
     assert not any("left out" in t.get_text() for t in whole.ax_.texts)
-    with pytest.raises(ParameterError, match="'points' or 'evidence'"):
-        NomogramDisplay.from_estimator(clf, scale="stars")
 
 
 @pytest.mark.parametrize("numeric", ["equal-width", "gaussian"])
@@ -288,12 +284,9 @@ def with_identifiers(n_classes, **columns):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("columns", [("number", "name", "gaps"), ("name",)])
-@pytest.mark.parametrize("scale", ["points", "evidence"])
-def test_a_nomogram_has_no_line_for_columns_that_are_left_out(
-    n_classes, columns, scale
-):
+def test_a_nomogram_has_no_line_for_columns_that_are_left_out(n_classes, columns):
     clf, table = with_identifiers(n_classes, **dict.fromkeys(columns))
-    display = NomogramDisplay.from_estimator(clf, scale=scale, row=table[:1])
+    display = NomogramDisplay.from_estimator(clf, row=table[:1])
     names = [label.get_text() for label in display.ax_.get_yticklabels()]
     assert {name.partition(",")[0] for name in names} >= {*columns}
     assert not {"id", "code"} & {*names}

@@ -301,5 +301,5 @@ class WaterfallDisplay(draw.Display):
 def _write(ax: Any, amount: float, at: tuple[float, int], **style: Any) -> None:
     """Write an amount beside its bar, on the side that it points to."""
     side, ha = (4, "left") if amount >= 0 else (-4, "right")
-    style.update(ha=ha, va="center", fontsize=8)
-    draw.mark(ax, f"{amount:+.2f}", at, (side, 0), **style)
+    style.update(ha=ha, va="center", fontsize=8, textcoords="offset points")
+    ax.annotate(f"{amount:+.2f}", at, (side, 0), **style)

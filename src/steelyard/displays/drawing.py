@@ -132,11 +132,6 @@ def headline(ax: Any, text: str, size: float = 10) -> None:
     ax.set_title(text, fontsize=size, loc="left")
 
 
-def mark(ax: Any, text: str, at: Any, shift: tuple[int, int], **options: Any) -> None:
-    """Write a text at an offset from a point, in typographic points."""
-    ax.annotate(text, at, shift, textcoords="offset points", **options)
-
-
 def sides(left: str, what: str, right: str) -> str:
     """Label both sides of a scale of contributions with their classes."""
     return f"← {left} · {what} · {right} →"

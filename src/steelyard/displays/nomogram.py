@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -13,7 +13,6 @@ from scipy.special import logsumexp
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.text import counted
 from steelyard.displays import drawing as draw
-from steelyard.displays.interaction_maps import draw_maps, maps_height
 from steelyard.exceptions import ParameterError
 from steelyard.explain.local import LocalExplanation
 from steelyard.explain.overall import GlobalExplanation, explain_global
@@ -67,12 +66,6 @@ class NomogramDisplay(draw.Display):
         How many attributes to draw, the most important ones.
     row : LocalExplanation, default=None
         A row whose values are marked.
-    max_interactions : int, default=8
-        How many interactions to draw as maps below, the most important ones of
-        those with a line; on axes that are given there are none.
-    scale : {"points", "evidence"}, default="points"
-        What the scale on top shows: points, or evidence in log-odds, with 0 for the
-        average training row on all lines and a line for its sum.
 
     Examples
     --------
@@ -87,8 +80,6 @@ class NomogramDisplay(draw.Display):
     target: Any = None
     max_attributes: int = 40
     row: LocalExplanation | None = None
-    max_interactions: int = 8
-    scale: Literal["points", "evidence"] = "points"
 
     @classmethod
     def from_estimator(
@@ -98,8 +89,6 @@ class NomogramDisplay(draw.Display):
         target: Any = None,
         max_attributes: int = 40,
         row: Any = None,
-        max_interactions: int = 8,
-        scale: Literal["points", "evidence"] = "points",
         ax: Any = None,
     ) -> NomogramDisplay:
         """Draw a fitted classifier.
@@ -108,18 +97,17 @@ class NomogramDisplay(draw.Display):
         ----------
         clf : BaseNB
             A fitted classifier.
-        target, max_attributes, max_interactions, scale
+        target, max_attributes
             As in ``NomogramDisplay``.
         row : table of one row, default=None
             Mark the values of this row.
         """
         local = None if row is None else clf.explain_local(row)
-        options = (target, max_attributes, local, max_interactions, scale)
-        return cls(explain_global(clf), *options).plot(ax=ax)
+        return cls(explain_global(clf), target, max_attributes, local).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
         self._check()
-        whole, c, is_points = self.explanation, self._target(), self.scale == "points"
+        whole, c = self.explanation, self._target()
         assert whole.base is not None
         # The sum starts as in predictions, without any value; means are for reading.
         means = np.array([table.mean for table in whole.tables])
@@ -131,22 +119,18 @@ class NomogramDisplay(draw.Display):
         if self.row is not None and self.row.contributions is not None:
             added = self.row.contributions[0][chosen] + means[chosen]
             marks = evidence(added * whole.link_scale)
-        unit, origins = 1.0, [line.mean for line in lines]
-        if is_points:
-            # As in rms, each line begins at 0, and the longest ends at 100.
-            origins, highs = np.transpose([line.ends for line in lines]).tolist()
-            longest = float(np.max(np.subtract(highs, origins)))
-            unit = 100.0 / max(longest, 1e-300)
+        # As in rms, each line begins at 0, and the longest ends at 100.
+        origins, highs = np.transpose([line.ends for line in lines]).tolist()
+        unit = 100.0 / max(float(np.max(np.subtract(highs, origins))), 1e-300)
         axes = [
             _Axis(line, origin, unit)
             for line, origin in zip(lines, origins, strict=True)
         ]
         n_left_out = sum(table.has_values for table in whole.tables) - len(chosen)
-        n_rows = sum(len(line.tracks) for line in lines) + (not is_points)
+        n_rows = sum(len(line.tracks) for line in lines)
         below = 2.6 * bool(np.isfinite(base)) + 0.5 * bool(n_left_out)
-        ax = self._with_maps(ax, chosen, c, 1.3 + 0.44 * n_rows + 0.35 * below)
-        average = base + sum(line.mean for line in lines)
-        low, high = _limits(axes, 0.0 if is_points else average)
+        ax = self._axes(ax, _WIDTH, 1.3 + 0.44 * n_rows + 0.35 * below)
+        low, high = _limits(axes)
         ax.set_xlim(low, high)
         ax.set_ylim(-n_rows - below + 0.4, 0.7)
         chosen_names = (whole.attributes[j] for j in chosen)
@@ -161,8 +145,6 @@ class NomogramDisplay(draw.Display):
         numbers = [self._number_of_row(j) for j in chosen]
         _draw_axes(ax, axes, marks, numbers, max(inches, 2.0) / (high - low))
         levels = [-float(k) for k in range(n_rows)]
-        if not is_points:
-            labels.append(self._draw_average(ax, average, 1.0 - n_rows))
         if np.isfinite(base):
             row = None if marks is None or n_left_out else base + float(marks.sum())
             labels += self._draw_total(ax, c, axes, base, -n_rows - 0.4, row)
@@ -185,10 +167,6 @@ class NomogramDisplay(draw.Display):
 
     def _check(self) -> None:
         whole = self.explanation
-        if self.scale not in ("points", "evidence"):
-            raise ParameterError(
-                f"scale must be 'points' or 'evidence'. Got {self.scale!r}."
-            )
         if whole.base is None:
             raise ParameterError(
                 f"{whole.note} A nomogram shows one sum: draw a part, for example "
@@ -213,14 +191,6 @@ class NomogramDisplay(draw.Display):
         tables = self.explanation.tables
         return [j for j in order if tables[j].has_values][: self.max_attributes]
 
-    def _draw_average(self, ax: Any, average: float, y: float) -> str:
-        """Draw the sum of the average row, and return what that is."""
-        ax.axvline(0.0, color=draw.PALE, linewidth=1.0, zorder=0)
-        at = (average if np.isfinite(average) else 0.0, y)
-        ax.plot(*([x] for x in at), "D", color=draw.INK, markersize=5)
-        draw.mark(ax, f"{average:+.2f}", at, (0, 6), ha="center", fontsize=_SMALL)
-        return "average row"
-
     def _draw_total(
         self,
         ax: Any,
@@ -232,51 +202,22 @@ class NomogramDisplay(draw.Display):
     ) -> list[str]:
         """Draw the sum of all lines and the probability below, and name them."""
         low, high = (base + np.sum([axis.line.ends for axis in axes], axis=0)).tolist()
-        total, is_points = _Total(ax, low, high), self.scale == "points"
-        start = sum(axis.origin for axis in axes) + base if is_points else 0.0
-        total.draw_sum(y, start, axes[0].unit)
+        total = _Total(ax, low, high)
+        total.draw_sum(y, sum(axis.origin for axis in axes) + base, axes[0].unit)
         total.draw_probability(y - 1.0)
-        if is_points:
-            # The probability of a row without values.
-            ax.plot([total.place(base)], [y - 1.0], "D", color=draw.INK, markersize=4)
-            rates = self.explanation.base_rates
-            name = (
-                "prior" if rates is None else f"base rate ({percent(float(rates[c]))})"
-            )
-            side = "center" if row is None else "right" if row > base else "left"
-            style = {"ha": side, "va": "bottom", "fontsize": _SMALL}
-            ax.text(total.place(base), y - 0.8, name, **style)
+        # The probability of a row without values.
+        ax.plot([total.place(base)], [y - 1.0], "D", color=draw.INK, markersize=4)
+        rates = self.explanation.base_rates
+        name = "prior" if rates is None else f"base rate ({percent(float(rates[c]))})"
+        side = "center" if row is None else "right" if row > base else "left"
+        style = {"ha": side, "va": "bottom", "fontsize": _SMALL}
+        ax.text(total.place(base), y - 0.8, name, **style)
         if row is not None:
             # A sum, and its probability on the line below.
             ax.plot([total.place(row)] * 2, [y - 1.0, y], "o-", color=_colour(row))
         about = "" if len(self.explanation.classes) == 2 else "≈ "
         name = draw.label(self.explanation.classes[c], 24)
-        what = "total points" if is_points else "sum of evidence"
-        return [what, f"{about}P({name})"]
-
-    def _with_maps(self, ax: Any, chosen: list[int], c: int, height: float) -> Any:
-        """Return axes for the lines, in a new figure above maps of the interactions."""
-        tables = [self.explanation.tables[j] for j in chosen]
-        interactions = [table for table in tables if table.sides][
-            : max(0, self.max_interactions)
-        ]
-        if ax is not None or not interactions:
-            return self._axes(ax, _WIDTH, height)
-        below = maps_height(interactions)
-        size = {"figsize": (_WIDTH, height + below), "layout": "constrained"}
-        self.figure_ = draw.pyplot().figure(**size)
-        upper, lower = self.figure_.subfigures(2, 1, height_ratios=[height, below])
-        draw_maps(lower, interactions, c, self._cell_of_row)
-        self.ax_ = upper.subplots()
-        return self.ax_
-
-    def _cell_of_row(self, table: AttributeTable) -> tuple[int, int] | None:
-        """Return the cell of an interaction that the marked row is in."""
-        if self.row is None:
-            return None
-        j = self.row.attributes.index(table.name)
-        a, b = divmod(int(self.row.cells.codes[0, j]), len(table.sides[1].labels) + 1)
-        return (a - 1, b - 1) if a and b else None
+        return ["total points", f"{about}P({name})"]
 
     def _name_scale(self, ax: Any, c: int) -> None:
         """Put the scale on top, with the classes that it speaks for."""
@@ -287,12 +228,8 @@ class NomogramDisplay(draw.Display):
         two = len(classes) == 2
         other = str(classes[1 - c]) if two else "the other classes"
         left, right = draw.label(other, 40), draw.label(classes[c], 40)
-        if self.scale == "points":
-            ax.set_xticks(np.arange(0, 101, 10))
-            ax.set_xlabel(f"points for {right} against {left}   (pale stroke: unknown)")
-        else:
-            what = "evidence in log-odds (pale stroke: unknown)"
-            ax.set_xlabel(draw.sides(left, what, right))
+        ax.set_xticks(np.arange(0, 101, 10))
+        ax.set_xlabel(f"points for {right} against {left}   (pale stroke: unknown)")
         draw.bare(ax, "right", "left", "bottom")
 
     def _target(self) -> int:
@@ -316,10 +253,9 @@ class _Axis:
         return (evidence - self.origin) * self.unit
 
 
-def _limits(axes: list[_Axis], base: float) -> tuple[float, float]:
-    """Return the ends of the scale: all places, the prior and zero, with room."""
-    ends = [axis.place(np.array(axis.line.ends)) for axis in axes]
-    amounts = np.concatenate([*ends, [base, 0.0]])
+def _limits(axes: list[_Axis]) -> tuple[float, float]:
+    """Return the ends of the scale, with room."""
+    amounts = np.ravel([axis.place(np.array(axis.line.ends)) for axis in axes])
     finite = amounts[np.isfinite(amounts)]
     low, high = min(float(finite.min()), -1e-6), max(float(finite.max()), 1e-6)
     room = 0.06 * (high - low)

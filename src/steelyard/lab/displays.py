@@ -10,21 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steelyard._common.arrays import Floats
+from steelyard._common.text import shortened
 from steelyard.displays.drawing import LINES, Display
 from steelyard.exceptions import ParameterError
-from steelyard.lab.report.rank_diagram import RankLayout
 from steelyard.lab.report.summaries import summarize
 from steelyard.lab.results import Results
 
 __all__ = ["CriticalDifferenceDisplay"]
 
-_SIDES = {"start": "left", "middle": "center", "end": "right"}
-_STYLES: dict[str, dict[str, Any]] = {
-    "axis": {"color": "black", "lw": 1},
-    "cd": {"color": "black", "lw": 1.5},
-    "bar": {"color": LINES[0], "lw": 3.5, "solid_capstyle": "round"},
-    "name": {"color": "black", "lw": 0.8},
-}
+_MAX_NAME_LENGTH = 28
+_BAR_HEIGHT = 0.32
 
 
 class CriticalDifferenceDisplay(Display):
@@ -41,8 +37,10 @@ class CriticalDifferenceDisplay(Display):
 
     Attributes
     ----------
-    layout : RankLayout
-        Methods by rank, and bars.
+    names, ranks
+        Methods by rank.
+    groups : list of (float, float, int)
+        Bars over methods that do not differ: from, to, and the line among bars.
     ax_, figure_
         Where it was drawn.
 
@@ -55,7 +53,7 @@ class CriticalDifferenceDisplay(Display):
     --------
     >>> ranks = [1.4, 1.9, 2.7]
     >>> display = CriticalDifferenceDisplay(["RNB", "CAWNB", "NB"], ranks, 1.0)
-    >>> display.layout.groups
+    >>> display.groups
     [(1.4, 1.9, 0), (1.9, 2.7, 1)]
     """
 
@@ -68,7 +66,18 @@ class CriticalDifferenceDisplay(Display):
                 "A critical difference diagram needs two methods at least, and a rank "
                 f"for each. Got {len(names)} names and ranks of shape {values.shape}."
             )
-        self.layout = RankLayout(names, values, critical_difference)
+        order = np.argsort(values, kind="stable")
+        self.names, self.ranks = [names[i] for i in order], values[order]
+        self.critical_difference = float(critical_difference)
+        self.groups: list[tuple[float, float, int]] = []
+        ends: list[float] = []
+        for first, last in groups_of_equals(self.ranks, critical_difference):
+            start, end = float(self.ranks[first]), float(self.ranks[last])
+            # Bars share a line if they leave a gap.
+            gap = 0.02 * (len(names) - 1)
+            line = next((i for i, x in enumerate(ends) if x + gap < start), len(ends))
+            ends[line : line + 1] = [end]
+            self.groups.append((start, end, line))
 
     @classmethod
     def from_results(
@@ -101,17 +110,55 @@ class CriticalDifferenceDisplay(Display):
         return display.plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
-        layout = self.layout
-        ax = self._axes(ax, 9.0, 0.95 + 0.24 * layout.depth)
-        for stroke in layout.strokes():
-            ax.plot(stroke.x, stroke.y, **_STYLES[stroke.kind])
-        labels = layout.labels()
-        for label in [*layout.captions(), *labels]:
-            style = {"ha": _SIDES[label.anchor], "va": "center", "parse_math": False}
-            ax.text(label.x, label.y, label.text, **style)
+        k, centred = len(self.names), {"ha": "center", "va": "center"}
+        # The best methods are to the left, and the outermost are nearest to the axis.
+        n_left = (k + 1) // 2
+        lines = [*range(n_left), *range(k - n_left - 1, -1, -1)]
+        below = 1.0 + _BAR_HEIGHT * (1 + max((g[2] for g in self.groups), default=-1))
+        margin = 0.03 * (k - 1)
+        ax = self._axes(ax, 9.0, 0.95 + 0.24 * (below + max(lines)))
+        thin = {"color": "black", "lw": 0.8}
+        ax.plot([1, k], [0, 0], color="black", lw=1)
+        for rank in range(1, k + 1, max(1, round((k - 1) / 10))):
+            ax.plot([rank, rank], [0, 0.25], color="black", lw=1)
+            ax.text(rank, 0.65, str(rank), **centred)
+        end = min(1 + self.critical_difference, k)
+        ax.plot([1, 1, 1, end, end, end], [1.8, 2.2, 2, 2, 1.8, 2.2], "k-", lw=1.5)
+        text = f"critical difference {self.critical_difference:.2f}"
+        ax.text(end + margin / 2, 2.0, text, ha="left", va="center")
+        for first, last, line in self.groups:
+            y = -0.5 - _BAR_HEIGHT * line
+            style = {"color": LINES[0], "lw": 3.5, "solid_capstyle": "round"}
+            ax.plot([first, last], [y, y], **style)
+        texts = [shortened(name, _MAX_NAME_LENGTH) for name in self.names]
+        texts = [f"{t}  {rank:.2f}" for t, rank in zip(texts, self.ranks, strict=True)]
+        for i, (rank, label) in enumerate(zip(self.ranks, texts, strict=True)):
+            y, is_left = -below - lines[i], i < n_left
+            end, sign, side = (1, -1, "right") if is_left else (k, 1, "left")
+            ax.plot([rank, rank, end + sign * margin], [0, y, y], **thin)
+            x, style = end + sign * 4 / 3 * margin, {"ha": side, "va": "center"}
+            ax.text(x, y, label, parse_math=False, **style)
         # Labels take up to a third of the width on either side.
-        longest = max(len(label.text) for label in labels)
-        side = layout.margin + (layout.high - 1) * min(1.0, 0.022 * longest)
-        ax.set_xlim(1 - side, layout.high + side)
-        ax.set_ylim(-layout.depth - 1.0, 2.6)
+        room = margin + (k - 1) * min(1.0, 0.022 * max(map(len, texts)))
+        ax.set_xlim(1 - room, k + room)
+        ax.set_ylim(-below - max(lines) - 1.0, 2.6)
         ax.set_axis_off()
+
+
+def groups_of_equals(ranks: Floats, difference: float) -> list[tuple[int, int]]:
+    """Return first and last position of the longest runs of ranks that do not differ.
+
+    Ranks are sorted and differ by ``difference``; a run has two or more of them.
+
+    Examples
+    --------
+    >>> groups_of_equals(np.array([1.0, 1.5, 2.2, 4.0]), 1.0)
+    [(0, 1), (1, 2)]
+    """
+    lasts = np.searchsorted(ranks, ranks + difference, side="left") - 1
+    runs, reached = [], -1
+    for first, last in enumerate(lasts.tolist()):
+        if last > first and last > reached:
+            runs.append((first, last))
+            reached = last
+    return runs

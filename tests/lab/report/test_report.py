@@ -3,7 +3,6 @@
 import csv
 import io
 import re
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,10 +15,6 @@ from steelyard.lab.report.layouts import (
     leak_tables,
     wilcoxon_table,
     win_tie_loss_table,
-)
-from steelyard.lab.report.rank_diagram import (
-    RankLayout,
-    groups_of_equals,
 )
 from steelyard.lab.report.summaries import summaries, summarize
 from steelyard.lab.report.writers import (
@@ -303,27 +298,6 @@ def test_one_fold_is_shown_without_spread_or_t_test(make_results):
     text = results_to_markdown(make_results(n_folds=1))
     assert "fewer than two folds" in text
     assert "nan" not in text
-
-
-# Pictures
-
-
-def test_groups_are_the_longest_runs_within_the_difference():
-    ranks = np.array([1.0, 1.4, 2.0, 3.5, 4.6])
-    assert groups_of_equals(ranks, 1.0) == [(0, 1), (1, 2)]
-    assert groups_of_equals(ranks, 1.2) == [(0, 2), (3, 4)]
-    assert groups_of_equals(ranks, 9.0) == [(0, 4)]
-    assert groups_of_equals(ranks, 0.1) == []
-
-
-def test_bars_of_a_line_do_not_touch_and_labels_do_not_share_a_line():
-    ranks = np.linspace(1.5, 19.5, 20)
-    layout = RankLayout([f"m{i}" for i in range(20)], ranks, 4.0)
-    for line in range(layout.n_bars):
-        bars = sorted(group[:2] for group in layout.groups if group[2] == line)
-        assert all(a[1] < b[0] for a, b in pairwise(bars))
-    assert sorted(layout.lines[: layout.n_left]) == list(range(10))
-    assert sorted(layout.lines[layout.n_left :]) == list(range(10))
 
 
 def test_bins_hold_every_row_once_and_keep_equal_confidence_together():

@@ -6,8 +6,6 @@ From rows to a report, a module for each step:
   averages, ranks and tests.
 - ``layouts`` makes tables of that, whose cells do not depend on the format.
 - ``writers`` writes these as Markdown, LaTeX and CSV, and on the terminal.
-- ``rank_diagram`` lays out a critical difference diagram, which
-  `steelyard.lab.displays` draws.
 """
 
 from typing import TYPE_CHECKING
