@@ -95,8 +95,7 @@ class InteractionHeatmapDisplay(draw.Display):
         style: dict[str, Any] = {"edgecolors": "white", "linewidth": 0.4}
         style["cmap"] = LinearSegmentedColormap.from_list("evidence", _COLOURS)
         image = ax.pcolormesh(amounts, vmin=-limit, vmax=limit, **style)
-        empty = [] if counts is None else np.argwhere(~(counts > 0.0))
-        for a, b in empty:
+        for a, b in np.argwhere(~(counts > 0.0)) if counts is not None else ():
             ax.add_patch(draw.pyplot().Rectangle((b, a), 1, 1, **_EMPTY))
         _name_values(ax.yaxis, first)
         _name_values(ax.xaxis, second)
