@@ -40,14 +40,23 @@ def opened(browser, clf, folder, fragment="", **options):
     assert browser.errors == []
 
 
-def test_evidence_has_the_unit_that_is_chosen_and_it_is_remembered(
+def test_evidence_is_in_percentage_points_until_another_unit_is_chosen_and_kept(
     browser, two, tmp_path
 ):
     clf = sy.NaiveBayes().fit(*two)
     opened(browser, clf, tmp_path, "#colour=blue")
+    blue = two[0].iloc[:1].assign(**{**dict.fromkeys(two[0]), "colour": "blue"})
     evidence = float(
         browser.run("document.getElementById('evidence-0').dataset.evidence")
     )
+    after = clf.predict_proba(blue)[0, 1]
+    before = 1 / (1 + np.exp(evidence) * (1 - after) / after)
+    shown = text_of(browser, "evidence-0").replace("\u2212", "-")
+    assert shown == f"{100 * (after - before):+.1f} %"
+    # The last of the steps is the answer.
+    last = "document.querySelector('#reasons li:last-child .number').textContent"
+    assert browser.run(last) == f"→ {browser.run(TEXT % 'percent')}"
+    set_value(browser, "unit", "odds", "change")
     factor = np.exp(abs(evidence))
     digits = 2 if factor < 2 else 1 if factor < 10 else 0
     assert text_of(browser, "evidence-0") == (
@@ -55,19 +64,95 @@ def test_evidence_has_the_unit_that_is_chosen_and_it_is_remembered(
     )
     set_value(browser, "unit", "log", "change")
     assert text_of(browser, "evidence-0").replace("\u2212", "-") == f"{evidence:+.2f}"
-    set_value(browser, "unit", "hundred", "change")
-    assert text_of(browser, "percent").endswith("of 100")
-    blue = two[0].iloc[:1].assign(**{**dict.fromkeys(two[0]), "colour": "blue"})
-    p = clf.predict_proba(blue)
-    filled = browser.run("document.querySelectorAll('#dots .in').length")
-    assert filled == round(100 * p[0, 1])
-    # The last of the steps is the answer.
-    set_value(browser, "unit", "steps", "change")
-    last = "document.querySelector('#reasons li:last-child .number').textContent"
-    assert browser.run(last) == f"→ {browser.run(TEXT % 'percent')}"
     browser.open(tmp_path / "page.html", "#colour=blue")
-    assert browser.run("document.getElementById('unit').value") == "steps"
-    set_value(browser, "unit", "odds", "change")
+    assert browser.run("document.getElementById('unit').value") == "log"
+    set_value(browser, "unit", "steps", "change")
+
+
+@pytest.fixture(scope="module")
+def skewed():
+    """Debts of which most are 0, a flag, and an interaction."""
+    random = np.random.default_rng(3)
+    n = 600
+    y = random.integers(0, 2, n)
+    debt = np.where(random.random(n) < 0.6, 0.0, np.exp(6 + y + random.normal(size=n)))
+    job = np.array(["fixed", "none", "own"])[random.integers(0, 3, n)]
+    flag = (random.random(n) < 0.2 + 0.3 * ((job == "own") ^ (y == 1))).astype(int)
+    X = pd.DataFrame({"debt": debt.round(), "member": flag, "job": job})
+    pair = {"strength": (1.0, 4.0, 1.0), "interactions": [("member", "job")]}
+    return sy.ShrinkageNB(**pair).fit(X, np.where(y, "bad", "good")), X
+
+
+def test_skewed_numbers_have_room_where_the_rows_are(browser, skewed, tmp_path):
+    clf, X = skewed
+    opened(browser, clf, tmp_path)
+    middle = float(X["debt"][X["debt"] > 0].median())
+    spot = f"controls.axisOf(controls.data.attributes[0]).place({middle})"
+    # On an even axis half of all debts would be in a corner.
+    assert (middle - X["debt"].min()) / np.ptp(X["debt"]) < 0.1
+    assert 0.3 < browser.run(spot) < 0.8
+    back = f"controls.axisOf(controls.data.attributes[0]).at({spot})"
+    assert browser.run(back) == pytest.approx(middle)
+    # The slider sets what stands at its place.
+    browser.run(
+        f"(() => {{ const s = document.getElementById('slider-0'); s.value = {spot};"
+        " s.dispatchEvent(new Event('input')); })()"
+    )
+    set_to = float(browser.run("document.getElementById('value-0').value"))
+    assert set_to == pytest.approx(middle, rel=1e-3, abs=1)
+
+
+def test_a_column_of_zeros_and_ones_is_answered_with_yes_or_no(
+    browser, skewed, tmp_path
+):
+    clf, _ = skewed
+    opened(browser, clf, tmp_path)
+    options = "[...document.getElementById('value-1').options].map(o => o.textContent)"
+    assert browser.run(options) == ["unknown", "no", "yes"]
+    set_value(browser, "value-1", 1, "change")
+    row = pd.DataFrame({"debt": [None], "member": [1], "job": [None]})
+    row["debt"] = row["debt"].astype(float)
+    np.testing.assert_allclose(shown(browser, 2), clf.predict_proba(row)[0])
+    assert "member = yes" in browser.run(TEXT % "reasons")
+    settled(browser)
+    assert "member=1" in browser.run("location.hash")
+
+
+def test_interactions_are_folded_and_a_click_on_their_map_sets_both_columns(
+    browser, skewed, tmp_path
+):
+    clf, _ = skewed
+    opened(browser, clf, tmp_path)
+    hidden = "document.getElementById('attribute-3').hidden"
+    assert browser.run(hidden)
+    browser.run("document.getElementById('unfold').click()")
+    assert not browser.run(hidden)
+    browser.run("document.getElementById('name-3').click()")
+    labels = "[...document.querySelectorAll('#detail-3 text')].map(e => e.textContent)"
+    assert {"no", "yes", "fixed", "none", "own"} <= set(browser.run(labels))
+    title = "member yes, job own"
+    browser.run(
+        "[...document.querySelectorAll('#detail-3 rect')].find(e => e.textContent"
+        f".startsWith('{title}')).dispatchEvent(new MouseEvent('click'))"
+    )
+    row = pd.DataFrame({"debt": [np.nan], "member": [1], "job": ["own"]})
+    np.testing.assert_allclose(shown(browser, 2), clf.predict_proba(row)[0])
+
+
+def test_many_classes_are_compared_with_the_runner_up(browser, tmp_path):
+    random = np.random.default_rng(5)
+    y = random.integers(0, 8, 800)
+    X = pd.DataFrame({f"c{k}": y + random.normal(size=800) for k in range(6)})
+    clf = sy.NaiveBayes(numeric="gaussian").fit(X, np.array(list("abcdefgh"))[y])
+    opened(browser, clf, tmp_path)
+    settled(browser)
+    # With nothing known nearly every case ends up elsewhere than in a rare class.
+    assert "< 0.1 % to < 0.1 %" not in text_of(browser, "known")
+    clf.to_html(tmp_path / "page.html", rows=X[:1])
+    browser.open(tmp_path / "page.html", "#" + "&".join(f"c{k}=3" for k in range(6)))
+    order = np.argsort(clf.predict_proba(pd.DataFrame({c: [3.0] for c in X}))[0])
+    first, second = clf.classes_[order[-1]], clf.classes_[order[-2]]
+    assert f"for {first} against {second};" in text_of(browser, "sum")
 
 
 def test_reasons_that_do_not_fit_are_one_line_and_can_be_opened(browser, tmp_path):

@@ -112,7 +112,7 @@ def test_parts_of_a_date_on_the_page_are_those_of_pandas(node, tmp_path):
     parts = {"year": 1, "month": 2, "weekday": 3, "hour": 4}
     attributes = [{"kind": "number"}] * 5
     given = {
-        "data": {"words": {}},
+        "data": {"words": {}, "attributes": []},
         "days": [(day - pd.Timestamp(0)) / pd.Timedelta("1D") for day in days],
         "own": {"date": parts},
         "attributes": attributes,

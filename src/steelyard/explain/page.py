@@ -70,6 +70,9 @@ _EDITING = (*_SCRIPTS[:-1], "edit.js", "page.js")
 
 _MAX_CASES = 5000
 
+# An axis is stretched if the middle half of the rows has less than this share of it.
+_MIN_MIDDLE_SHARE, _MAX_KNOTS = 0.15, 40
+
 # Of the tables of intervals; larger ones, of many classes, are left out.
 _MAX_BYTES = 400_000
 
@@ -304,6 +307,9 @@ def _control(
     if where is not None and some_width:
         control |= {"whole": where.is_whole, "quartiles": list(where.quartiles)}
         control["histogram"] = list(where.histogram)
+        control["flag"] = where.is_flag
+        if _is_skewed(where) and not plan.columns[j].part:
+            control["knots"] = _knots(where, feature.edges)
     if feature.is_fine or not feature.is_coded:
         control["tries"] = _tries(model, j, where)
     else:
@@ -312,6 +318,27 @@ def _control(
         control["labels"] = [feature.describe(code) for code in codes]
         control["missing"] = feature.missing_code
     return control
+
+
+def _is_skewed(where: NumberRange) -> bool:
+    """Whether the middle half of the numbers is on a small piece of a linear axis."""
+    if not where.quartiles or (where.is_whole and where.high - where.low <= 20.0):
+        return False
+    low, _, high = where.quartiles
+    return high - low < _MIN_MIDDLE_SHARE * (where.high - where.low)
+
+
+def _knots(where: NumberRange, edges: Sequence[float]) -> list[float]:
+    """Return numbers that are equally far from each other on the axis of a column.
+
+    Bins of the model have about equal room, so that every step of a curve can be read
+    and clicked; without bins, quarters of the rows have.
+    """
+    inner = sorted({x for x in edges if where.low < x < where.high})
+    if len(inner) < 4:
+        inner = sorted({x for x in where.quartiles if where.low < x < where.high})
+    places = np.linspace(0, len(inner) - 1, min(len(inner), _MAX_KNOTS))
+    return [where.low, *(inner[k] for k in places.astype(int).tolist()), where.high]
 
 
 def _tries(model: NBModel, j: int, where: NumberRange | None) -> dict[str, Any]:
@@ -342,15 +369,23 @@ def _limits(model: NBModel, j: int) -> tuple[float, float]:
 def _add_shares(
     attributes: list[dict[str, Any]], schema: TableSchema, counts: Counts | None
 ) -> None:
-    """Add the share of each category among the observed cells."""
+    """Add the share of each category, or piece of an axis, of the observed cells."""
     if counts is None or counts.schema != schema:
         return
     for j, attribute in enumerate(attributes):
+        first, feature = schema.offsets[j] + 1, schema.features[j]
         if attribute["kind"] == "category":
-            first = schema.offsets[j] + 1
-            rows = counts.by_code[first : first + len(attribute["values"])].sum(axis=1)
-            if rows.sum() > 0.0:
-                attribute["shares"] = (rows / rows.sum()).tolist()
+            n_bins, key = len(attribute["values"]), "shares"
+        elif "knots" in attribute and {*attribute["knots"][1:-1]} <= {*feature.edges}:
+            n_bins, key = len(feature.edges) + 1, "bars"
+        else:
+            continue
+        rows = counts.by_code[first : first + n_bins].sum(axis=1)
+        if key == "bars":
+            starts = np.searchsorted(feature.edges, attribute["knots"][1:-1]) + 1
+            rows = np.add.reduceat(rows, [0, *starts.tolist()])
+        if rows.sum() > 0.0:
+            attribute[key] = (rows / rows.sum()).tolist()
 
 
 def _sureness(clf: BaseNB, schema: TableSchema) -> dict[str, Any] | None:

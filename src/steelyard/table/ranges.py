@@ -64,6 +64,12 @@ class NumberRange:
         """Whether the column seems to have whole numbers: ends and quartiles do."""
         return bool(self.quartiles) and all(x == round(x) for x in self.points)
 
+    @property
+    def is_flag(self) -> bool:
+        """Whether the numbers are 0 and 1, as bars and ends show."""
+        ends = (self.low, self.high) == (0.0, 1.0)
+        return ends and len(self.histogram) > 2 and not any(self.histogram[1:-1])
+
     def clipped(self, numbers: Floats) -> Floats:
         """Return the numbers that lie between the ends."""
         return numbers[(numbers >= self.low) & (numbers <= self.high)]

@@ -1,7 +1,7 @@
 "use strict";
 // Where values come from and go: a typical case, rows of a file or of the clipboard, links.
 const cases = (() => {
-  const { byId, data, option, setParts, signed, t, textOf, texts } = controls;
+  const { byId, data, option, setParts, shownOf, signed, t, texts } = controls;
   const { attributes, classes, model } = data;
   const columns = data.order.filter((j) => attributes[j].kind !== "interaction");
   let rows = (data.rows && data.rows.cells) || [], names = null, raw = null, put = null, current = null, pinCase = null;
@@ -46,6 +46,7 @@ const cases = (() => {
       return at < 0 ? null : own.values[at];
     }
     if (MISSING.has(plain.toLowerCase())) return null;
+    if (own.flag && shownOf(own).includes(plain)) return own.values[shownOf(own).indexOf(plain)];
     const x = own.date ? texts(own).read(plain) : Number(isComma ? plain.replace(",", ".") : plain);
     return Number.isFinite(x) ? x : null;
   }
@@ -105,6 +106,8 @@ const cases = (() => {
 
   // --------------------------------------------------------- answers to all rows, as CSV
 
+  // A value as files have it.
+  const inFile = (own, value) => (value === null ? t("unknown") : own.kind === "category" ? (own.shown || own.labels)[own.values.indexOf(value)] : texts(own).text(value));
   const quoted = (cell) => (/[",\n\r;]/.test(cell) ? `"${String(cell).replaceAll('"', '""')}"` : String(cell));
   function answered() {
     const header = [...names, "prediction", ...classes.map((name) => `p(${name})`), "reason 1", "reason 2", "reason 3"];
@@ -113,7 +116,7 @@ const cases = (() => {
       const p = scoring.posterior(model, row), { first, amounts } = scoring.reasons(model, row, attributes.length);
       const best = amounts.map((amount, j) => ({ amount, j })).filter(({ amount }) => amount)
         .sort((a, b) => Math.abs(b.amount) - Math.abs(a.amount)).slice(0, 3);
-      const cell = (j) => (attributes[j].sides || [{ column: j }]).map(({ column }) => textOf(attributes[column], row[column])).join(", ");
+      const cell = (j) => (attributes[j].sides || [{ column: j }]).map(({ column }) => inFile(attributes[column], row[column])).join(", ");
       const reasons = best.map(({ amount, j }) => `${attributes[j].title} = ${cell(j)} (${signed(amount)} ${t("for {name}", { name: classes[first] })})`);
       return [...names.map((_, i) => raw[k][i] ?? ""), classes[scoring.winner(model, row)], ...p, ...reasons].map(quoted).join(",");
     });

@@ -33,6 +33,8 @@ const controls = (() => {
   const fixed = (x, digits) => x.toFixed(digits).replace(".", mark);
   const signed = (x, digits = 2) => (Number.isFinite(x) ? (x <= -0.5 * 10 ** -digits ? "−" : "+") + fixed(Math.abs(x), digits) : x > 0 ? "+∞" : "−∞");
   const percent = (p, digits = 1) => (p > 0 && p < 0.0005 ? `< ${fixed(0.1, 1)}` : p < 1 && p > 0.9995 ? `> ${fixed(99.9, 1)}` : fixed(100 * p, digits)) + "\u00a0%";
+  // Two ends that read alike are one.
+  const ends = (low, high) => (percent(low) === percent(high) ? percent(low) : t("{low} to {high}", { low: percent(low), high: percent(high) }));
   const short = (x) => String(Number(x.toPrecision(5))).replace(".", mark);
   const stretched = { preserveAspectRatio: "none", "aria-hidden": "true" };
 
@@ -56,6 +58,21 @@ const controls = (() => {
     const text = (x) => full(x).replace("T", " ");
     return { type: hasClock ? "datetime-local" : "date", plain: text, text, full, read };
   }
+  // Where a number is on its axis, from 0 to 1, and back: knots are equally far from each other.
+  // Without them the axis is even.
+  function axisOf({ low, high, knots = [low, high] }) {
+    const n = knots.length - 1;
+    const place = (x) => {
+      const k = Math.min(n - 1, Math.max(0, scoring.intervalOf(knots, x) - 1));
+      return Math.min(1, Math.max(0, (k + (x - knots[k]) / (knots[k + 1] - knots[k])) / n));
+    };
+    const at = (share) => {
+      const k = Math.min(n - 1, Math.floor(share * n));
+      return knots[k] + (share * n - k) * (knots[k + 1] - knots[k]);
+    };
+    return { place, at };
+  }
+
   // What the parts of a date are, as columns of their own; a value never seen is unknown.
   function setParts(own, x, values, attributes) {
     const at = new Date(Math.round(x * DAY));
@@ -65,11 +82,18 @@ const controls = (() => {
       values[k] = isKnown ? parts[part] : null;
     }
   }
-  const shownOf = (own) => own.shown || own.labels;
+  const isTruth = ({ values }) => values.every((value) => typeof value === "boolean");
+  const shownOf = (own) => own.shown || (isTruth(own) ? own.values.map((value) => (value ? t("yes") : t("no"))) : own.labels);
+  // A column of zeros and ones is a question: it has two values to choose from, not a curve.
+  for (const own of data.attributes.filter(({ flag }) => flag)) {
+    const [no, yes] = [own.histogram[0], own.histogram[own.histogram.length - 1]];
+    Object.assign(own, { values: [0, 1], shown: own.shown || [t("no"), t("yes")], shares: [no, yes].map((share) => share / (no + yes)) });
+  }
+  const isList = (own) => own.kind === "category" || Boolean(own.flag);
   // What a value is called.
   function textOf(own, value) {
     if (value === null) return t("unknown");
-    return own.kind === "category" ? shownOf(own)[own.values.indexOf(value)] ?? String(value) : texts(own).text(value);
+    return isList(own) ? shownOf(own)[own.values.indexOf(value)] ?? String(value) : texts(own).text(value);
   }
 
   // A list of values beside bars of their shares, the chosen one marked.
@@ -92,15 +116,17 @@ const controls = (() => {
     return { controls: [select, strip], show, paint };
   }
 
+  const barsOf = (own) => (own.knots ? own.bars : own.histogram) || [];
+
   // The curve of a number, filled for and against, with the slider over all of it.
   function track(own, j, note) {
-    const span = own.high - own.low, { plain } = texts(own);
-    const slider = element("input", { type: "range", id: `slider-${j}`, min: String(own.low), max: String(own.high),
+    const { place } = axisOf(own), { plain } = texts(own);
+    const slider = element("input", { type: "range", id: `slider-${j}`, min: "0", max: "1",
       step: "any", "aria-label": t("{name}, slider", { name: own.title }) });
     const curve = drawn("svg", { class: "curve", viewBox: "0 0 100 40", ...stretched });
     const marks = element("span", { className: "flips", "aria-hidden": "true" });
-    const across = (x) => Math.max(0, Math.min(100, (100 * (x - own.low)) / span));
-    const paint = (said) => curve.replaceChildren(...bars(own.histogram || [], 40), ...curveOf(said, across, 40));
+    const across = (x) => 100 * place(x);
+    const paint = (said) => curve.replaceChildren(...bars(barsOf(own), 40), ...curveOf(said, across, 40));
     const flip = (places, classes) => marks.replaceChildren(...places.map(({ x, from, to }) => {
       const made = element("i", { title: t("from {x}: {to}, below: {from}", { x: plain(x), to: classes[to], from: classes[from] }) });
       made.style.insetInlineStart = `${across(x)}%`;
@@ -127,7 +153,8 @@ const controls = (() => {
   };
 
   function number(own, j, values, set, attributes) {
-    const span = own.high - own.low, middle = own.quartiles && own.quartiles.length ? own.quartiles[1] : own.low + span / 2;
+    if (own.flag) return category(own, j, values, set);
+    const { place, at } = axisOf(own), span = own.high - own.low, middle = own.quartiles && own.quartiles.length ? own.quartiles[1] : own.low + span / 2;
     const rounded = (x, digits) => (own.whole ? Math.round(x) : Number(x.toPrecision(digits)));
     const { type, text, full, read } = texts(own);
     const box = element("input", { type, id: `value-${j}`, step: "any", placeholder: "?", "aria-label": t("{name}, number", { name: own.title }) });
@@ -139,7 +166,7 @@ const controls = (() => {
     box.addEventListener("input", () => put(box.value === "" ? NaN : read(box.value)));
     const isFlat = own.edges && own.edges.length === 0;
     const { slider, paint, flip, whole } = track(own, j, note);
-    const slide = () => put(rounded(Number(slider.value), 4));
+    const slide = () => put(rounded(at(Number(slider.value)), 4));
     slider.addEventListener("input", slide);
     // A click on the place where the handle of an unknown value is sets it, too.
     slider.addEventListener("click", () => { if (values[j] === null) slide(); });
@@ -149,12 +176,12 @@ const controls = (() => {
       const ends = { Home: own.low, End: own.high };
       if (!(event.key in steps) && !(event.key in ends)) return;
       event.preventDefault();
-      const from = values[j] === null ? middle : values[j], step = own.whole ? Math.max(1, Math.round(span / 100)) : span / 100;
-      put(event.key in ends ? ends[event.key] : rounded(from + steps[event.key] * step, 6));
+      const from = values[j] === null ? middle : values[j], way = Math.sign(steps[event.key]), next = rounded(at(Math.min(1, Math.max(0, place(from) + steps[event.key] / 100))), 6);
+      put(event.key in ends ? ends[event.key] : own.whole && way * (next - from) < 1 ? from + way : next);
     });
     const show = () => {
       const x = values[j];
-      slider.value = String(x === null ? middle : x);
+      slider.value = String(place(x === null ? middle : x));
       slider.setAttribute("aria-valuetext", x === null ? t("unknown") : text(x));
       if (document.activeElement !== box || (x === null) !== (box.value === "")) box.value = x === null ? "" : full(x);
       const isFar = x !== null && own.histogram && (x < own.low || x > own.high);
@@ -202,9 +229,9 @@ const controls = (() => {
       cell.setAttribute("fill-opacity", Math.min(1, 0.04 + Math.abs(table[at]) / limit));
       title.textContent = `${own.labels[at]}: ${signed(table[at])}${empty.has(at) ? `, ${t("no training rows")}` : ""}`;
     });
-    return { controls: [map, element("span", { className: "legend" }, axes, text)], show, paint, text: () => own.labels[code(...groups())] };
+    return { controls: [map, element("span", { className: "legend" }, axes, text)], show, paint };
   }
 
-  return { bars, button, byId, children, curveOf, data, drawn, element, endsOf, fixed, make: { category, number, interaction }, option, percent, put, setParts,
+  return { axisOf, bars, barsOf, button, byId, children, curveOf, data, drawn, element, ends, endsOf, fixed, isList, make: { category, number, interaction }, option, percent, put, setParts,
     short, shownOf, signed, t, textOf, texts };
 })();

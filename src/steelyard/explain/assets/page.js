@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const { button, byId, children, data, element, fixed, make, option, percent, put, short, signed, t, textOf } = controls;
+  const { axisOf, button, byId, children, data, element, ends, fixed, isList, make, option, percent, put, signed, t, textOf } = controls;
   const { attributes, classes, model, order } = data;
   const values = attributes.map(() => null), nothing = [...values];
   const parts = scoring.leaves(model).map((leaf, k) => ({ leaf, name: data.parts[k] || t("the model") }));
@@ -11,29 +11,24 @@
   const isAveraged = (leaf, j) => Boolean(leaf.marginal) && leaf.marginal.value_odds[j] === 0;
   const ratesOf = (leaf) => marginal.withRatio(leaf.marginal, scoring.baseOf(leaf.marginal.plain).map(Math.exp));
   const isAveraging = columns.some((j) => isAveraged(model, j)), rates = isAveraging ? ratesOf(model) : data.rates;
-  const state = { pinned: null, locked: new Set(), isAll: false, isEvery: false, shown: 0, probabilities: [], compared: null, evidence: [] };
+  const state = { pinned: null, locked: new Set(), isAll: false, isEvery: false, isUnfolded: false, shown: 0, probabilities: [], compared: null, evidence: [] };
   const set = (j, value) => { values[j] = value; update(); };
 
   // -------------------------------------------------------------------- units of people
 
-  const units = { odds: t("odds"), steps: t("percent steps"), hundred: t("cases of 100"), points: t("points"), log: t("log-odds") };
+  const units = { steps: t("percentage points"), odds: t("odds"), log: t("log-odds") };
   for (const [key, text] of Object.entries(units)) byId("unit").append(option(key, text));
   // A file may have no storage of its own: then the choice lasts as long as the page.
-  try { byId("unit").value = localStorage.getItem("steelyard-unit") || "odds"; } catch { /* as it is */ }
-  if (!byId("unit").value) byId("unit").value = "odds";
+  try { byId("unit").value = localStorage.getItem("steelyard-unit") || "steps"; } catch { /* as it is */ }
+  if (!byId("unit").value) byId("unit").value = "steps";
   const unit = () => byId("unit").value;
-  const isShare = () => unit() === "steps" || unit() === "hundred";
-  const factor = (x) => (x < 2 ? fixed(x, 2) : x < 10 ? fixed(x, 1) : x < 100 ? fixed(x, 0) : x < 1e6 ? short(Number(x.toPrecision(2))) : `10${[...String(Math.round(Math.log10(Math.min(x, 1e300))))].map((k) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[k]).join("")}`);
+  const isShare = () => unit() === "steps";
+  // Nobody reads odds of more than a thousand.
+  const factor = (x) => (x < 2 ? fixed(x, 2) : x < 10 ? fixed(x, 1) : x < 1000 ? fixed(Number(x.toPrecision(2)), 0) : "1000+");
   const odds = (amount) => (amount < 0 ? `1 : ${factor(Math.exp(-amount))}` : `${factor(Math.exp(amount))} : 1`);
-  const share = (p) => (unit() === "hundred" ? fixed(100 * p, p > 0 && p < 0.01 ? 1 : 0) : percent(p));
-  let widest = 1;
   // Evidence in the unit that is chosen; from is the probability before, to that after.
   function say(amount, from, to) {
-    if (isShare() && from !== undefined) {
-      const digits = unit() === "hundred" ? 0 : 1, text = signed(100 * (to - from), digits);
-      return Math.abs(to - from) < 0.005 * 10 ** -digits ? "—" : text + (digits ? "\u00a0%" : "");
-    }
-    if (unit() === "points") return signed((100 * amount) / widest, 0);
+    if (isShare() && from !== undefined) return Math.abs(to - from) < 5e-4 ? "—" : `${signed(100 * (to - from), 1)}\u00a0%`;
     return unit() === "log" ? signed(amount) : `${amount < 0 ? "÷" : "×"} ${factor(Math.exp(Math.abs(amount)))}`;
   }
 
@@ -48,10 +43,10 @@
     }
     return [...placed, ...rest];
   }
-  // Long names break after underscores.
-  const broken = (text) => text.split(/(?<=_)/).flatMap((part, k) => (k ? [element("wbr"), part] : [part]));
-  // Many interactions are shown with their columns alone.
-  const placed = inOrder(), isFolded = placed.filter(isInteraction).length > 4, interactionsOf = new Map();
+  // Long names break after underscores and points.
+  const broken = (text) => text.split(/(?<=[_.])/).flatMap((part, k) => (k ? [element("wbr"), part] : [part]));
+  // Interactions are folded under the first of their columns.
+  const placed = inOrder(), interactionsOf = new Map();
   placed.reduce((column, j) => {
     if (isInteraction(j)) interactionsOf.set(column, [...(interactionsOf.get(column) || []), j]);
     return isInteraction(j) ? column : j;
@@ -76,10 +71,10 @@
       detail.hidden = !detail.hidden;
       name.setAttribute("aria-expanded", String(!detail.hidden));
       field.classList.toggle("open", !detail.hidden);
-      if (isFolded) for (const k of interactionsOf.get(j) || []) byId(`attribute-${k}`).hidden = detail.hidden;
+      for (const k of interactionsOf.get(j) || []) byId(`attribute-${k}`).hidden = detail.hidden && !state.isUnfolded;
       showDetail(row);
     });
-    field.hidden = isFolded && isInteraction(j);
+    field.hidden = isInteraction(j);
     return row;
   });
   const groups = [...new Set(rows.map(({ j }) => attributes[j].group || ""))];
@@ -88,6 +83,7 @@
     if (name) byId("attributes").append(element("h3", { textContent: name }));
     byId("attributes").append(...own.map((row) => row.field));
   }
+  byId("unfold").hidden = !interactionsOf.size;
   byId("find").hidden = attributes.length < 9;
   byId("hint").hidden = data.ordered;
 
@@ -107,17 +103,23 @@
   function showDetail({ j, detail }) {
     if (detail.hidden) return;
     const own = attributes[j], about = impliedBy(j);
-    if (isInteraction(j)) { detail.replaceChildren(...about); return; }
     const said = saidOf(j);
+    if (isInteraction(j)) {
+      detail.replaceChildren(...about, charts.map(own, said.table, attributes, values, (y) => say(y), (cells) => {
+        for (const [k, value] of cells) values[k] = value;
+        update();
+      }));
+      return;
+    }
     if (own.description) about.push(element("p", { className: "hint", textContent: own.description }));
     if (own.shape) about.push(element("p", { className: "hint", textContent: t("{shape}, by constraint", { shape: shapeOf(own) }) }));
     for (const text of own.edited || []) about.push(element("p", { className: "hint", textContent: `${t("edited")}: ${text}` }));
     const along = scoring.along(model, values, j), chance = (x) => along.posterior(x)[state.shown];
-    const picture = own.kind === "number"
+    const picture = !isList(own)
       ? charts.curve(own, isShare() ? { points: said.points, amounts: said.points.map(chance), isShare: true } : said,
-        values[j], (y) => (isShare() ? share(y) : say(y)), (x) => set(j, x), unit(), isShare() || typeof editing === "undefined" ? null : (x, y) => editing.drag(j, x, y))
+        values[j], (y) => (isShare() ? percent(y) : say(y)), (x) => set(j, x), unit(), isShare() || typeof editing === "undefined" ? null : (x, y) => editing.drag(j, x, y))
       : charts.list(own, own.values.map((value, k) => (isShare() ? chance(value) : said.all[k])), values[j],
-        (y) => (isShare() ? share(y) : say(y)), (value) => set(j, value), isShare());
+        (y) => (isShare() ? percent(y) : say(y)), (value) => set(j, value), isShare());
     detail.replaceChildren(...about, picture, ...(typeof editing === "undefined" ? [] : [editing.panel(j)]));
   }
 
@@ -155,7 +157,7 @@
     against.replaceChildren();
     if (own.length > 2) {
       target.append(option("best", t("the most probable class")));
-      against.append(option("mean", t("the mean of the others")));
+      against.append(option("next", t("the runner-up")), option("mean", t("the mean of the others")));
     }
     own.forEach((c, k) => { target.append(option(k, classes[c])); against.append(option(k, classes[c])); });
     if (own.length === 2) { target.value = "1"; against.value = "0"; }
@@ -184,7 +186,7 @@
 
   // Numbers along the slider, and both sides of every jump.
   function along(own) {
-    const span = own.high - own.low, points = Array.from({ length: 41 }, (_, k) => own.low + (k * span) / 40);
+    const span = own.high - own.low, { at } = axisOf(own), points = Array.from({ length: 41 }, (_, k) => at(k / 40));
     for (const cut of own.cuts) points.push(cut, cut + 1e-9 * span);
     return points.filter((x) => x >= own.low && x <= own.high).sort((x, y) => x - y);
   }
@@ -207,7 +209,7 @@
       return { table, all: table };
     }
     const ofCell = (cell) => evidence(amountsOf(terms, j, cell, leaf));
-    if (own.kind === "category") return { all: (isAveraged(leaf, j) ? own.values : [...own.values, null]).map(ofCell) };
+    if (isList(own)) return { all: (own.flag || isAveraged(leaf, j) ? own.values : [...own.values, null]).map(ofCell) };
     const points = along(own), amounts = points.map(ofCell);
     return { points, amounts, all: amounts };
   }
@@ -219,20 +221,16 @@
   function compare(leaf, first, second, open) {
     const key = [byId("part").value, first, second].join(), pattern = `${key} ${open.map(Number).join("")}`;
     if (pattern === painted) return;
-    const isAtOnce = painted === null || (key !== compared && unit() === "points"), paints = rows.filter((row) => row.paint).map((row) => () => row.paint({ ...saidOf(row.j), limit: scales.limit }));
+    const isAtOnce = painted === null, paints = rows.filter((row) => row.paint).map((row) => () => row.paint({ ...saidOf(row.j), limit: scales.limit }));
     if (key !== compared) scales = null;
     toPaint = [...(scales === null ? [() => scale(leaf, first, second)] : []), ...paints];
     [compared, painted] = [key, pattern];
     if (isAtOnce) { for (const task of toPaint) task(); toPaint = []; }
   }
-  // How much attributes can say by themselves: as on a nomogram, the column that can say most has
-  // 100 points.
+  // How much interactions can say: the darkest tile of all maps.
   function scale(leaf, first, second) {
-    const terms = attributes.map(() => []);
-    for (const term of leaf.terms) terms[scoring.attributeOf(term)].push(term);
-    const sayings = attributes.map((_, j) => possible(j, terms[j], leaf, first, second));
-    scales = { limit: largest(sayings.flatMap((saying) => saying.table || []), 1e-9) };
-    widest = sayings.reduce((most, { all }) => Math.max(most, ...[controls.endsOf(all)].map(([low, high]) => high - low)), 1e-9);
+    const terms = leaf.terms.filter(({ kind }) => kind === "interaction");
+    scales = { limit: largest(terms.flatMap((term) => possible(scoring.attributeOf(term), [term], leaf, first, second).table), 1e-9) };
   }
 
   function drawReason({ bar, number }, amount, far, text, title) {
@@ -253,7 +251,8 @@
     const value = byId("target").value;
     let first = value === "best" ? own.indexOf(Math.max(...own)) : Number(value);
     if (parts.length === 1) first = leaf.classes.indexOf(shown);
-    let second = byId("against").value === "mean" ? null : Number(byId("against").value);
+    const rest = own.map((p, k) => (k === first ? -1 : p)), against = byId("against").value;
+    let second = against === "mean" ? null : against === "next" ? rest.indexOf(Math.max(...rest)) : Number(against);
     if (leaf.classes.length === 2) second = 1 - first; else if (second === first) second = null;
     return { leaf, first, second };
   }
@@ -316,9 +315,11 @@
     const [back, on] = document.documentElement.dir === "rtl" ? ["→", "←"] : ["←", "→"];
     against.textContent = `${back} ${t("against {name}", { name: classes[leaf.classes[first]] })}`;
     speaksFor.textContent = `${t("for {name}", { name: classes[leaf.classes[first]] })} ${on}`;
-    byId("sum").textContent = t(second === null ? "Together {sum} for {name} against {other}; among all classes {percent}." : "Together {sum} for {name} against {other}: {percent}.",
-      { sum: unit() === "log" || unit() === "points" ? say(evidence(whole)) : `${t("odds")} ${odds(evidence(whole))}`, name: classes[leaf.classes[first]], other, percent: percent(p) });
+    byId("sum").textContent = t(leaf.classes.length > 2 ? "Together {sum} for {name} against {other}; among all classes {percent}." : "Together {sum} for {name} against {other}: {percent}.",
+      { sum: unit() === "log" ? say(evidence(whole)) : `${t("odds")} ${odds(evidence(whole))}`, name: classes[leaf.classes[first]], other, percent: percent(p) });
   }
+
+  const cellsOf = (j) => (attributes[j].sides || [{ column: j }]).map(({ column }) => textOf(attributes[column], values[column])).join(", ");
 
   // The known values by falling size; cells that count though they are empty are one line.
   function ofCase(told, amounts, isOpen) {
@@ -328,7 +329,7 @@
     unknown.value.textContent = isAveraging ? t("missing, as in training: {names}", { names: empty.join(", ") }) : n === 1 ? t("1 value not known") : t("{n} values not known", { n });
     const sum = (c) => open.reduce((total, row) => total + told[row.j][c], 0);
     const made = said.filter((row) => !isOpen(row.j)).map((row) => {
-      row.reason.value.textContent = isInteraction(row.j) ? `: ${row.text()}` : ` = ${textOf(attributes[row.j], values[row.j])}`;
+      row.reason.value.textContent = ` = ${cellsOf(row.j)}`;
       return { reason: row.reason, of: told[row.j], amount: amounts[row.j] };
     });
     return { fixed: open.length ? [{ reason: unknown, of: told[0].map((_, c) => sum(c)) }] : [], made };
@@ -338,27 +339,35 @@
   function differences(told, before, evidence) {
     const made = rows.map((row) => {
       const of = told[row.j].map((amount, c) => amount - before[row.j][c]), own = attributes[row.j];
-      row.reason.value.textContent = isInteraction(row.j) ? `: ${row.text()}` : `: ${textOf(own, state.pinned[row.j])} → ${textOf(own, values[row.j])}`;
+      row.reason.value.textContent = isInteraction(row.j) ? ` = ${cellsOf(row.j)}` : `: ${textOf(own, state.pinned[row.j])} → ${textOf(own, values[row.j])}`;
       return { reason: row.reason, of, amount: evidence(of) };
     });
     return { fixed: [], made: made.filter(({ amount }) => Math.abs(amount) > 1e-12) };
   }
 
-  function drawLines({ fixed: first, made, last }, start, evidence, chance, leaf) {
+  function drawLines({ fixed: head, made, last }, start, evidence, chance, leaf) {
     made.sort((a, b) => Math.abs(b.amount) - Math.abs(a.amount));
-    const most = Math.max(1, room() - first.length - last.length - 1), hidden = made.length > most ? made.slice(most) : [];
+    const most = Math.max(1, room() - head.length - last.length - 1), hidden = made.length > most ? made.slice(most) : [];
     const total = (lines) => leaf.base.map((_, c) => lines.reduce((sum, { of }) => sum + of[c], 0));
-    const lines = [...first, ...(hidden.length ? made.slice(0, most) : made), ...(hidden.length ? [{ reason: rest, of: total(hidden) }] : []), ...last];
-    // The axis is made for the reasons; what they begin with and the rest may end at its edge.
-    const top = made.length ? largest(made.slice(0, most).map(({ amount }) => amount), 0.15) : Infinity;
-    const far = Math.min(1e6, 2 * top, largest([evidence(start), ...lines.map(({ of }) => evidence(of))], 0.3)) * 1.02;
+    const lines = [...head, ...(hidden.length ? made.slice(0, most) : made), ...(hidden.length ? [{ reason: rest, of: total(hidden) }] : []), ...last];
+    // Of many classes a step towards a class may be one away from the runner-up: beside
+    // percentages bars are about all other classes.
+    const isOfAll = isShare() && leaf.classes.length > 2, logit = (x) => Math.log(Math.max(x, 1e-12) / Math.max(1 - x, 1e-12));
     let scores = start, p = chance(scores);
-    drawReason(base, evidence(start), far, isShare() ? share(p) : say(evidence(start)), percent(p));
-    for (const { reason, of } of lines) {
+    const first = p, steps = lines.map(({ reason, of }) => {
+      const before = p;
       scores = scores.map((score, c) => score + of[c]);
-      const next = chance(scores), amount = evidence(of);
-      drawReason(reason, amount, far, isShare() ? `→ ${share(next)}` : say(amount), `${percent(p)} → ${percent(next)}, ${t("log-odds")} ${signed(amount)}`);
-      p = next;
+      p = chance(scores);
+      return { reason, p: before, next: p, amount: isOfAll ? logit(p) - logit(before) : evidence(of) };
+    });
+    const begin = isOfAll ? logit(first) : evidence(start);
+    // The axis is made for the reasons; what they begin with and the rest may end at its edge.
+    const isReason = new Set(made.slice(0, most).map(({ reason }) => reason)), own = steps.filter(({ reason }) => isReason.has(reason));
+    const top = own.length ? largest(own.map(({ amount }) => amount), 0.15) : Infinity;
+    const far = Math.min(1e6, 2 * top, largest([begin, ...steps.map(({ amount }) => amount)], 0.3)) * 1.02;
+    drawReason(base, begin, far, isShare() ? percent(first) : say(begin), percent(first));
+    for (const { reason, p: before, next, amount } of steps) {
+      drawReason(reason, amount, far, isShare() ? `→ ${percent(next)}` : say(amount), `${percent(before)} → ${percent(next)}, ${t("log-odds")} ${signed(amount)}`);
     }
     rest.value.textContent = t("and {n} smaller", { n: hidden.length });
     children(byId("reasons"), [base.line, ...lines.map(({ reason }) => reason.line)]);
@@ -387,17 +396,11 @@
     byId("every").textContent = state.isEvery ? t("Show fewer") : t("Show all {n}", { n: classes.length });
   }
 
-  const dots = Array.from({ length: 100 }, (_, k) => controls.drawn("circle", { cx: 5 + 10 * (k % 50), cy: 5 + 10 * Math.floor(k / 50), r: 4 }));
-  byId("dots").append(...dots);
   function showAnswer(probabilities, shown) {
     const p = probabilities[shown], known = columns.filter((j) => values[j] !== null).length;
     byId("ask").textContent = byId("shown").value === "best" ? t("Which {target} is it?", { target: asked }) : t("How probable is {target} =", { target: asked });
     byId("name").textContent = byId("name").title = classes[shown];
-    const isHundred = unit() === "hundred";
-    byId("percent").textContent = isHundred ? t("{n} of 100", { n: share(p) }) : percent(p);
-    byId("dots").toggleAttribute("hidden", !isHundred);
-    byId("gauge").hidden = isHundred;
-    dots.forEach((dot, k) => dot.setAttribute("class", k < Math.round(100 * p) ? "in" : ""));
+    byId("percent").textContent = percent(p);
     byId("fill").style.width = `${100 * p}%`;
     byId("rate").hidden = rates === null;
     if (rates !== null) byId("rate").style.insetInlineStart = `${100 * rates[shown]}%`;
@@ -421,20 +424,22 @@
   function showRange(shown) {
     if (drawing === undefined) drawing = spread.prepared(data);
     const found = drawing === null ? null : spread.range(drawing, values, shown);
-    byId("range").hidden = found === null;
+    // Nearly every row is of another class than a rare one: the middle of its answers is no news.
+    const isHidden = found === null || (found[1] < state.probabilities[shown] && columns.every((j) => values[j] === null));
+    byId("range").hidden = isHidden;
     byId("could").textContent = "";
-    if (found === null) return;
+    if (isHidden) return;
     byId("range").style.insetInlineStart = `${100 * found[0]}%`;
     byId("range").style.width = `${100 * (found[1] - found[0])}%`;
     byId("range").dataset.ends = JSON.stringify(found);
-    byId("could").textContent = t("With all values known: {low} to {high} in 8 of 10 cases (pale).", { low: percent(found[0]), high: percent(found[1]) });
+    byId("could").textContent = t("With all values known: {ends} in 8 of 10 cases (pale).", { ends: ends(...found) });
   }
 
   function showNext(shown) {
     const found = drawing ? spread.expected(drawing, values, shown).filter(({ j, change }) => columns.includes(j) && change > 5e-4) : [];
     for (const { j, mark, field } of rows) {
       const at = found.length > 0 && found[0].j === j;
-      const notes = [at && t("ask next"), attributes[j].shape && shapeOf(attributes[j]), attributes[j].edited && t("edited"), isFolded && interactionsOf.has(j) && t("+ {n} interactions", { n: interactionsOf.get(j).length })];
+      const notes = [at && t("ask next"), attributes[j].shape && shapeOf(attributes[j]), attributes[j].edited && t("edited"), interactionsOf.has(j) && (interactionsOf.get(j).length === 1 ? t("+ 1 interaction") : t("+ {n} interactions", { n: interactionsOf.get(j).length }))];
       mark.textContent = notes.filter(Boolean).join(", ");
       mark.className = at ? "mark asked" : "mark";
       field.dataset.next = String(at);
@@ -538,7 +543,7 @@
     const wanted = byId("find").value.toLowerCase();
     let n = 0;
     for (const { j, field } of rows) {
-      field.hidden = (isFolded && isInteraction(j) && !wanted) || !`${attributes[j].title} ${attributes[j].name} ${attributes[j].group || ""}`.toLowerCase().includes(wanted);
+      field.hidden = (isInteraction(j) && !wanted && !state.isUnfolded) || !`${attributes[j].title} ${attributes[j].name} ${attributes[j].group || ""}`.toLowerCase().includes(wanted);
       n += Number(!field.hidden);
     }
     for (const heading of document.querySelectorAll("#attributes h3")) heading.hidden = Boolean(wanted);
@@ -563,6 +568,11 @@
   byId("print").addEventListener("click", () => window.print());
   byId("attributes").addEventListener("submit", (event) => event.preventDefault());
   byId("find").addEventListener("input", filter);
+  byId("unfold").addEventListener("click", () => {
+    state.isUnfolded = !state.isUnfolded;
+    byId("unfold").setAttribute("aria-pressed", String(state.isUnfolded));
+    filter();
+  });
   byId("find-class").addEventListener("input", update);
   window.addEventListener("resize", () => { lines = null; update(); });
   window.addEventListener("beforeprint", update);

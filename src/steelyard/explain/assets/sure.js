@@ -1,7 +1,7 @@
 "use strict";
 // How sure the model itself is: what `predict_interval` computes, from tables by code.
 const sureness = (() => {
-  const { byId, data, percent, t } = controls, own = data.sure;
+  const { byId, data, ends, t } = controls, own = data.sure;
   if (!own) return { show: () => {} };
   const { features, base, z } = own, nColumns = base.length;
   // Single precision, lowest byte first.
@@ -39,7 +39,7 @@ const sureness = (() => {
     byId("sure").style.insetInlineStart = `${100 * low}%`;
     byId("sure").style.width = `${100 * (high - low)}%`;
     byId("sure").dataset.ends = JSON.stringify([low, high]);
-    byId("certain").textContent = t("The model itself: {low} to {high} (line, 9 of 10).", { low: percent(low), high: percent(high) });
+    byId("certain").textContent = t("The model itself: {ends} (line, 9 of 10).", { ends: ends(low, high) });
   }
 
   return { interval, show };
