@@ -189,7 +189,7 @@ def test_dates_have_views_in_every_format(tmp_path, frame, run, kind):
             "has no setting 'smoothings'. Did you mean 'smoothing'?",
         ),
         (["--target", "ill", "--set", "smoothing"], "NAME=VALUE"),
-        (["--target", "ill", "--set", "smoothing=-1"], "greater than 0"),
+        (["--target", "ill", "--set", "smoothing=-1"], "number of at least 0"),
         (["--set", "smoothing=laplac"], "one of 'm-estimate', 'laplace'"),
         (["--target", "ill", "--separator", ";;"], "one character"),
         (["--target", "ill", "--separator", ";"], "--separator"),

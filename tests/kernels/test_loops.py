@@ -14,8 +14,8 @@ pytestmark = pytest.mark.plain
 N = 550
 WIDTHS = [1, 4, 6, 9]
 # Kinds of losses, None for the deviance, and their parameter.
-LOSSES = [(None, 1.0), (None, 0.4), (losses.EXPONENTIAL, 0.0)]
-LOSSES += [(losses.SQUARED, 0.0), (losses.SQUARED, 1.0)]
+LOSSES = [(None, 1.0), (None, 0.4), (losses.EXPONENTIAL, 60.0)]
+LOSSES += [(losses.EXPONENTIAL, 1.5), (losses.SQUARED, 0.0), (losses.SQUARED, 1.0)]
 
 
 def ways(kernel):
@@ -135,13 +135,20 @@ def test_densities_of_every_form():
 # ------------------------------------------------------------------ losses, two classes
 
 
+def exponential(t, a):
+    """The exponential up to a, and its expansion of second order at a beyond it."""
+    e, over = np.exp(np.minimum(t, a)), np.maximum(t - a, 0.0)
+    return e * (1.0 + over + over**2 / 2), e * (1.0 + over)
+
+
 def two(x, y, kind, a):
     """Loss of each row and its slope, of log-odds x."""
     s = np.where(y == 1, 1.0, -1.0)
     if kind is None:
         return np.logaddexp(0.0, -s * a * x), -s * a * expit(-s * a * x)
     if kind == losses.EXPONENTIAL:
-        return np.exp(-s * x), -s * np.exp(-s * x)
+        value, slope = exponential(-s * x, a)
+        return value, -s * slope
     p = expit(x)
     r = p - (y == 1)
     return r * r, (1.0 if a > 0.5 else 2.0) * r * p * (1.0 - p)
@@ -199,8 +206,8 @@ def many(z, y, kind, a):
         loss = -log_softmax(a * z, axis=1)[rows, y]
         return loss, a * (softmax(a * z, axis=1) - truth)
     if kind == losses.EXPONENTIAL:
-        e = np.exp(z - z[rows, y][:, None]) * (1 - truth)
-        return e.sum(axis=1), e - truth * e.sum(axis=1, keepdims=True)
+        value, e = (x * (1 - truth) for x in exponential(z - z[rows, y][:, None], a))
+        return value.sum(axis=1), e - truth * e.sum(axis=1, keepdims=True)
     p = softmax(z, axis=1)
     r = p - truth
     if a > 0.5:

@@ -454,7 +454,7 @@ def test_probabilities_that_underflow_have_logarithms():
         (LocallyWeightedNB(n_neighbors=True), "whole number of at least 1. Got True"),
         (LocallyWeightedNB(numeric="gaussian-weka"), "Use 'gaussian' or a discretizer"),
         (LocallyWeightedNB(prior="uniform"), "'smoothed', 'frequency'"),
-        (LocallyWeightedNB(smoothing=0.0), "'m-estimate', 'laplace', 'kohavi'"),
+        (LocallyWeightedNB(smoothing=0.0), "'smoothing' must be above 0"),
         (LocallyWeightedNB(variance_floor=-1), "'variance_floor'"),
         (LazyAttributeInstanceNB(attribute_weights="cfw"), "True or False. Got 'cfw'"),
         (LazyAttributeInstanceNB(numeric="gaussian"), "Set `numeric` to a discretizer"),
