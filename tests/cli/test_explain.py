@@ -205,10 +205,10 @@ def test_intervals_of_rows_are_beside_predictions_and_evidence(tmp_path, csv, ru
     assert run("fit", csv, *options).status == 0
     lines = run("predict", path, csv, "--intervals").out.splitlines()
     header = lines[0].split(",")
-    ends = [name for name in header if name.startswith(("low(", "high("))]
-    assert len(ends) == 2 * sum(name.startswith("p(") for name in header)
+    ends = [name for name in header if name.startswith(("low_", "high_"))]
+    assert len(ends) == 2 * sum(name.startswith("p_") for name in header)
     cells = dict(zip(header, lines[1].split(","), strict=True))
-    name = next(name for name in header if name.startswith("p("))
+    name = next(name for name in header if name.startswith("p_"))
     low, high = (float(cells[name.replace("p", end, 1)]) for end in ("low", "high"))
     assert low < float(cells[name]) < high
     assert "90 % interval" in run("explain", path, csv, "--rows", 1).out

@@ -1,6 +1,7 @@
 """``fit`` and ``predict``: models and predictions from files."""
 
 import csv as csv_module
+import hashlib
 import io
 import json
 import sys
@@ -84,7 +85,13 @@ def test_fit_reads_standard_input(tmp_path, csv, run, model, stdin):
     path = tmp_path / "m.json"
     done = run("fit", "-", "--target", "ill", "--method", "NB", "-o", path)
     assert done.status == 0, done.err
-    assert path.read_bytes() == Path(model).read_bytes()
+    found, expected = (
+        json.loads(file.read_text())["content"] for file in (path, Path(model))
+    )
+    # Standard input has neither a name nor a second reading.
+    for name in ("file", "sha256"):
+        del expected["fitted"]["training_"]["reading"][name]
+    assert found == expected
 
 
 def test_columns_kinds_and_settings_are_options(tmp_path, csv, run):
@@ -161,7 +168,7 @@ def test_dates_have_views_in_every_format(tmp_path, frame, run, kind):
         new = tmp_path / f"new.{other}"
         rows = frame.drop(columns="ill")
         rows.to_csv(new, index=False) if other == "csv" else rows.to_parquet(new)
-        done = run("predict", model, new, "--json")
+        done = run("predict", model, new, "--json", "--digits", 17)
         found = [row[1:] for row in json.loads(done.out)["rows"]]
         assert found == expected.tolist()
 
@@ -230,19 +237,59 @@ def test_an_output_that_cannot_be_written_is_refused_first(
     assert refused("fit", csv, "--target", "nonsense", "-o", where)
 
 
+def test_the_model_is_named_after_its_file(tmp_path, csv, run, monkeypatch, refused):
+    monkeypatch.chdir(tmp_path)
+    done = run("fit", csv, "--target", "ill", "--method", "NB")
+    assert "written: data.model.json" in done.out
+    assert sy.load("data.model.json").training_.reading["file"] == "data.csv"
+    assert "--force" in refused("fit", csv, "--target", "ill", "--method", "NB")
+    assert "-o" in refused("fit", csv, csv, "--target", "ill")
+
+
+def test_title_and_class_of_interest_are_asked_once(tmp_path, csv, run, refused):
+    path, page = tmp_path / "m.json", tmp_path / "page.html"
+    options = ["--target", "ill", "--method", "NB", "-o", path]
+    assert "well" in refused("fit", csv, *options, "--positive", "wel")
+    asked = ["--positive", "sick", "--title", "Who is ill?"]
+    assert run("fit", csv, *options, *asked).status == 0
+    assert run("explain", path, "--html", page).status == 0
+    text = page.read_text("utf-8")
+    assert "<title>Who is ill?</title>" in text and '"positive":0' in text
+    assert "Scorecard: ill = sick" in run("scorecard", path).out
+    assert "sick from a probability" in run("evaluate", path, csv).out
+    reading = sy.load(path).training_.reading
+    assert reading["sha256"] == hashlib.sha256(Path(csv).read_bytes()).hexdigest()
+
+
+def test_categories_are_ordered_by_an_option(tmp_path, csv, frame, run, refused):
+    stages = np.array(["late", "early", "middle"])[frame["zip"] - 1]
+    data, path = tmp_path / "stages.csv", tmp_path / "m.json"
+    frame.assign(stage=stages).to_csv(data, index=False)
+    options = ["fit", data, "--target", "ill", "--increasing", "stage", "-o", path]
+    assert "--order NAME=A,B,C" in refused(*options)
+    assert "lacks 'late'" in refused(*options, "--order", "stage=early,middle")
+    done = run(*options, "--order", "stage=early,middle,late")
+    assert done.status == 0, done.err
+    j = sy.load(path).feature_names_in_.tolist().index("stage")
+    assert sy.load(path).encoder_.schema_.features[j].values == (
+        *("early", "middle", "late"),
+    )
+    assert run("predict", path, data).status == 0
+
+
 # ------------------------------------------------------------------------------ predict
 
 
 def test_predict_writes_labels_and_probabilities(tmp_path, csv, frame, model, run):
     path = tmp_path / "out.csv"
-    done = run("predict", model, csv, "-o", path)
+    done = run("predict", model, csv, "-o", path, "--digits", 17)
     assert done.status == 0
     assert "ignored: ill" in done.err
     found = pd.read_csv(path, dtype=str)
     clf, table = sy.load(model), frame.drop(columns="ill")
-    assert found.columns.tolist() == ["prediction", "p(sick)", "p(well)"]
+    assert found.columns.tolist() == ["prediction", "p_sick", "p_well"]
     assert found["prediction"].tolist() == clf.predict(table).tolist()
-    proba = found[["p(sick)", "p(well)"]].to_numpy().astype(float)
+    proba = found[["p_sick", "p_well"]].to_numpy().astype(float)
     assert np.array_equal(proba, clf.predict_proba(table))
 
 
@@ -261,6 +308,20 @@ def test_chunks_give_the_predictions_of_the_whole(
     assert whole.status == 0
     assert whole.out == parts.out
     assert len(whole.out.splitlines()) >= 61
+
+
+def test_predictions_have_six_digits_and_plain_names(tmp_path, frame, run):
+    data, path = tmp_path / "money.csv", tmp_path / "m.json"
+    money = np.where(frame["ill"] == "sick", "<=50K", ">50K")
+    frame.drop(columns="ill").assign(money=money, weight=0.1 + 0.2).to_csv(data)
+    options = ["--target", "money", "--drop", "weight", "--method", "NB", "-o", path]
+    assert run("fit", data, *options).status == 0
+    (line, *_) = lines_of(run("predict", path, data, "--keep", "weight").out)
+    assert list(line) == ["weight", "prediction", "p_le_50K", "p_gt_50K"]
+    assert line["weight"] == "0.30000000000000004"
+    assert len(line["p_gt_50K"].strip("0.").partition("e")[0].replace(".", "")) <= 6
+    (few, *_) = lines_of(run("predict", path, data, "--digits", 2).out)
+    assert float(few["p_gt_50K"]) == float(f"{float(line['p_gt_50K']):.2g}")
 
 
 def test_predict_reads_standard_input_and_prints(csv, model, run, stdin):
@@ -284,12 +345,12 @@ def test_order_of_columns_is_free_and_some_are_kept(tmp_path, csv, frame, model,
     assert list(found[0])[:3] == ["id", "smoker", "prediction"]
     assert [line["id"] for line in found] == mixed["id"].tolist()
     plain = lines_of(run("predict", model, csv).out)
-    assert [line["p(sick)"] for line in found] == [line["p(sick)"] for line in plain]
+    assert [line["p_sick"] for line in found] == [line["p_sick"] for line in plain]
 
 
 def test_predictions_as_one_json_document(csv, model, frame, run_json):
     found = run_json("predict", model, csv, "--reasons", 1)
-    assert found["columns"] == ["prediction", "p(sick)", "p(well)", "reason 1"]
+    assert found["columns"] == ["prediction", "p_sick", "p_well", "reason_1"]
     assert len(found["rows"]) == 60
     label, p, q, _ = found["rows"][0]
     assert label in ("sick", "well")
@@ -305,7 +366,7 @@ def test_reasons_are_the_loudest_evidence(csv, frame, model, run):
         for k, item in enumerate(items[:2]):
             cell = cell_text(item.attribute, item.value)
             text = f"{cell} ({item.amount:+.2f} for {line['prediction']})"
-            assert line[f"reason {k + 1}"] == text
+            assert line[f"reason_{k + 1}"] == text
 
 
 @pytest.mark.parametrize("method", ["RNB", "BNB", "LWNB", "AIWNB-L"])
@@ -316,7 +377,7 @@ def test_reasons_exist_for_models_that_are_not_one_sum(tmp_path, csv, run, metho
     done = run("predict", path, csv, "--reasons", 3)
     assert done.status == 0, done.err
     found = lines_of(done.out)
-    assert any("smoker = " in line["reason 1"] + line["reason 2"] for line in found)
+    assert any("smoker = " in line["reason_1"] + line["reason_2"] for line in found)
 
 
 def test_categories_that_are_numbers_match_across_formats(tmp_path, csv, frame, run):
@@ -394,7 +455,7 @@ def test_a_column_that_a_model_sees_in_several_ways_is_one_reason(tmp_path, csv,
     options = ["--target", "ill", "--method", "SHNB", "-o", path]
     assert run("fit", csv, *options, "--set", "interactions=0").status == 0
     for line in lines_of(run("predict", path, csv, "--reasons", 3).out):
-        told = [line[f"reason {k}"].split(" ")[0] for k in (1, 2, 3)]
+        told = [line[f"reason_{k}"].split(" ")[0] for k in (1, 2, 3)]
         named = [name for name in told if name]
         assert set(named) <= {"age", "smoker", "zip"}
         assert len(set(named)) == len(named)
@@ -427,7 +488,7 @@ def test_safe_csv_writes_no_formulas(tmp_path, model, frame, run):
     safe = run("predict", model, tmp_path / "new.csv", "--keep", "=id", "--safe-csv")
     found = [line["'=id"] for line in lines_of(safe.out)]
     assert found == ["'=1+1", "'+2", "'-3", "'@x", "plain", "a=b"]
-    numbers = [name for name in lines_of(plain.out)[0] if name.startswith("p(")]
+    numbers = [name for name in lines_of(plain.out)[0] if name.startswith("p_")]
     for one, other in zip(lines_of(plain.out), lines_of(safe.out), strict=True):
         assert [one[name] for name in numbers] == [other[name] for name in numbers]
 

@@ -74,7 +74,8 @@ def test_fit_reports_its_columns_and_the_next_command(tmp_path, frame, run, run_
     frame.to_csv(path, index=False)
     arguments = ["fit", path, "--target", "ill", "--method", "NB"]
     done = run(*arguments, "-o", tmp_path / "a.json")
-    assert "next: steelyard predict" in done.out
+    assert "next: steelyard explain" in done.out
+    assert "steelyard predict" in done.out
     assert "5-fold cross-validation of 60 rows" in done.out
     assert "always '" in done.out
     report = run_json(*arguments, "-o", tmp_path / "b.json", "--no-check")
@@ -153,7 +154,7 @@ def test_evaluate_takes_the_target_of_the_model_among_twins(csv, frame, model, r
 def test_predict_says_what_it_wrote(tmp_path, csv, model, run):
     path = tmp_path / "out.parquet"
     done = run("predict", model, csv, "-o", path)
-    told = f"60 rows written to {path}: columns prediction, p(sick), p(well)"
+    told = f"60 rows written to {path}: columns prediction, p_sick, p_well"
     assert told in done.err
     assert len(pd.read_parquet(path)) == 60
 

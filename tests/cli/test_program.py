@@ -32,6 +32,7 @@ COMMANDS = (
     "reproduce",
     "demo",
     "completion",
+    "help",
 )
 HEAVY = ("numpy", "sklearn", "pandas", "numba", "scipy", "rich", "matplotlib")
 
@@ -48,10 +49,12 @@ def run_process(*arguments, **options):
     )
 
 
-def test_a_misspelt_option_is_suggested_beside_what_is_required(run):
+def test_a_misspelt_option_is_suggested(run):
     done = run("fit", "a.csv", "--taget", "y")
     assert done.status == 2
-    assert "-o/--output. Did you mean '--target'?" in done.err
+    assert "--taget y. Did you mean '--target'?" in done.err
+    done = run("export", "m.json", "--outptu", "m.sql")
+    assert "-o/--output. Did you mean '--output'?" in done.err
 
 
 def test_a_misspelt_model_file_is_suggested(run, tmp_path):
@@ -84,8 +87,25 @@ def test_help_of_each_command_ends_with_examples_that_parse(run, command):
         build_parser().parse_args(line.replace("'", "").split()[1:])
 
 
+def test_rare_options_and_those_of_files_are_in_the_help_of_their_own(run):
+    short, whole, files = (
+        run(*words).out for words in (["fit", "-h"], ["help", "fit"], ["help", "files"])
+    )
+    assert "steelyard help fit" in short and "steelyard help files" in short
+    for option in ("--separator", "--work-folder", "--concave"):
+        assert option not in short and option in whole
+    assert "--target" in short and "--target" in whole
+    assert "--separator" in files and "--target NAME" not in files
+    assert run("fit", "-h").out == short
+    assert run("help").out == run("--help").out
+
+
+def test_help_on_what_is_no_topic_suggests_one(refused):
+    assert "Did you mean 'files'?" in refused("help", "file")
+
+
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["fit", "--help"], ["compare", "-h"]]
+    "arguments", [["--help"], ["fit", "--help"], ["compare", "-h"], ["help", "files"]]
 )
 def test_help_loads_nothing_heavy(arguments):
     code = (
@@ -99,7 +119,8 @@ def test_help_loads_nothing_heavy(arguments):
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["demoo"], ["methods", "--loud"], ["-x"], ["fit"], ["fit", "a"]]
+    "arguments",
+    [[], ["demoo"], ["methods", "--loud"], ["-x"], ["fit"], ["export", "a"]],
 )
 def test_usage_error_is_one_line_and_status_2(refused, arguments):
     assert "--help" in refused(*arguments)

@@ -244,8 +244,8 @@ def test_rows_can_be_pasted_stepped_through_and_scored(browser, default, two, tm
     browser.run("document.getElementById('following').click()")
     np.testing.assert_allclose(shown(browser, 2), expected[1], rtol=0, atol=1e-9)
     lines = browser.run("cases.answered()").splitlines()
-    assert len(lines) == 4 and lines[0].endswith("reason 1,reason 2,reason 3")
-    head = lines[0].split(",").index("p(ant)")
+    assert len(lines) == 4 and lines[0].endswith("reason_1,reason_2,reason_3")
+    head = lines[0].split(",").index("p_ant")
     # Which class a reason speaks for is said: the most probable one.
     for line, (reason,) in zip(lines[1:], reasons(default, X, 1), strict=True):
         said = f"({reason.amount:+.2f} for {reason.label})".replace(

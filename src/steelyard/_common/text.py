@@ -270,3 +270,28 @@ def as_plain(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return str(value)
+
+
+_SIGNS = {"<=": "le ", ">=": "ge ", "≤": "le ", "≥": "ge ", "<": "lt ", ">": "gt "}
+
+
+def plain_names(texts: Sequence[str]) -> list[str]:
+    """Return texts as names of letters, digits and underscores, all different.
+
+    They are returned as they are if that cannot be.
+
+    Examples
+    --------
+    >>> plain_names(["<=50K", ">50K"]), plain_names(["-1", "1"])
+    (['le_50K', 'gt_50K'], ['minus_1', '1'])
+    >>> plain_names(["a!", "a?"])
+    ['a!', 'a?']
+    """
+    names = []
+    for text in texts:
+        for sign, word in _SIGNS.items():
+            text = text.replace(sign, word)
+        text = re.sub(r"(?<!\w)-(?=\d)", "minus ", text)
+        names.append(re.sub(r"\W+", "_", text).strip("_"))
+    is_plain = all(names) and len({name.casefold() for name in names}) == len(names)
+    return names if is_plain else list(texts)

@@ -45,8 +45,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     about = "a data file for cross-validation; or a model file and a test file"
     parser.add_argument("data", nargs="+", metavar="FILE", help=about)
     options.add_folds(parser)
-    about = "class that thresholds are for, with two classes (default: the second)"
-    parser.add_argument("--positive", metavar="CLASS", help=about)
     about = "cost of a false alarm and of a miss, for the threshold and the mean cost"
     parser.add_argument("--costs", "--cost", metavar="fp=A,fn=B", help=about)
     about = "measure groups of rows separately, by a column that the model need not use"
@@ -137,6 +135,7 @@ def _test_model(arguments: argparse.Namespace, deciding: Any) -> Measured:
         arguments.target = _find_target(clf, test, arguments)
     columns, target = clf.encoder_.schema_.names, arguments.target
     check_target(target, clf, arguments)
+    deciding["positive"] = deciding["positive"] or clf.training_.reading.get("positive")
     with output.working("Predicting …"):
         result = evaluate_chunks(clf, _labelled(clf, test, arguments), **deciding)
     about = {

@@ -6,11 +6,13 @@ The report lists columns, and accuracy and log-loss by cross-validation.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import sys
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
@@ -20,6 +22,7 @@ from steelyard.cli import inputs, options, output
 from steelyard.cli.inputs import check_kinds, make_classifier, read_training
 from steelyard.cli.output import note
 from steelyard.exceptions import IdentifierWarning
+from steelyard.io.paths import is_several, stem_and_format
 from steelyard.notices.notice import arranged, in_lines, no_error_notice
 from steelyard.table.dates import dates_in
 
@@ -39,24 +42,26 @@ _TABLES = {
 
 ABOUT = "learn a model from a table"
 EXAMPLES = """
-steelyard fit data.csv --target class -o model.json
-steelyard fit data.parquet --target class --method RNB --set bounds=None -o model.json
+steelyard fit data.csv --target class
+steelyard fit churn.csv --target churn --positive yes --increasing age
 steelyard fit data.csv --target class --categorical zip --drop id,name -o model.json
+steelyard fit data.csv --target ill --order pain=none,some,much --increasing pain
 steelyard fit "trips/*.parquet" --target tip --memory 2GB -o model.json
-zcat data.csv.gz | steelyard fit - --target class -o model.json --force
 """
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("data", nargs="+", help=options.SEVERAL)
-    about = "the model file to write"
-    parser.add_argument("-o", "--output", metavar="FILE", required=True, help=about)
+    about = "the model file to write (default: DATA.model.json, in this folder)"
+    parser.add_argument("-o", "--output", metavar="FILE", help=about)
     options.add_force(parser)
     options.add_json(parser)
     about = "do not measure the method by five folds"
     parser.add_argument("--no-check", action="store_true", help=about)
     options.add_training(parser)
+    about = "heading of the model's page, as a question (default: made of the target)"
+    parser.add_argument("--title", metavar="TEXT", help=about)
     about = "where to learn: cpu, cuda (a GPU), cuda:1, or auto (default: cpu)"
     parser.add_argument("--device", metavar="NAME", help=about)
     inputs.add_memory(parser)
@@ -64,6 +69,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Fit a model, save it, and print a summary."""
+    if arguments.output is None:
+        arguments.output = _default_output(arguments.data)
     output.check_output(arguments.output, arguments.force)
     method, clf = make_classifier(arguments)
     if arguments.device is not None:
@@ -83,7 +90,9 @@ def run(arguments: argparse.Namespace) -> None:
         for notice in clf.notices_
         if notice.kind != "digits" or notice.column not in arguments.categorical
     ]
-    clf.training_ = clf.training_.with_notices(notices)
+    record = clf.training_.with_notices(notices)
+    reading = {**record.reading, **_asked(clf, arguments)}
+    clf.training_ = replace(record, reading=reading)
     with output.writing(arguments.output, arguments.force) as path:
         clf.save(path)
     if check := result.get("check"):
@@ -102,6 +111,26 @@ def run(arguments: argparse.Namespace) -> None:
     }
     lines = [output.in_options(n, arguments.parser) for n in in_lines(notices)]
     output.present(arguments, lambda: summary, lambda: _show(summary, lines))
+
+
+def _default_output(paths: list[str]) -> str:
+    """Return DATA.model.json for one file, in the current folder."""
+    if is_several(paths) or paths == ["-"]:
+        raise ValueError("Name the model file to write with -o.")
+    return f"{stem_and_format(paths[0])[0]}.model.json"
+
+
+def _asked(clf: Any, arguments: argparse.Namespace) -> dict[str, str]:
+    """Return what a model keeps of its file, title and class of interest."""
+    asked = options.given(arguments, "title positive")
+    if arguments.positive is not None:
+        inputs.class_named(clf.classes_, arguments.positive, "--positive")
+    if arguments.data != ["-"]:
+        asked["file"] = ", ".join(Path(path).name for path in arguments.data)
+    if len(arguments.data) == 1 and Path(arguments.data[0]).is_file():
+        with open(arguments.data[0], "rb") as file:
+            asked["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
+    return asked
 
 
 def _used(clf: Any) -> list[str]:
@@ -189,15 +218,15 @@ def _show(summary: dict[str, Any], noticed: list[str]) -> None:
     from steelyard.classifiers.base.selection import RecordTable
 
     console, classes = output.screen(), summary["classes"]
+    if noticed:
+        output.say("Noticed", style="bold")
+        output.say(*(f"- {line}" for line in noticed), "")
     if lines := summary.get("column_report"):
         rows, n_hidden = _column_rows(lines)
         header = ["column", "kind", "", "holds", "missing", "distinct"]
         output.print_table("Columns", header, rows, 4)
         if n_hidden:
             console.print(f"and {n_hidden} more columns\n")
-    if noticed:
-        output.say("Noticed", style="bold")
-        output.say(*(f"- {line}" for line in noticed), "")
     model = escape(summary["model"])
     console.print(
         f"[bold]{escape(summary['method'])}[/bold] learned "
@@ -205,8 +234,9 @@ def _show(summary: dict[str, Any], noticed: list[str]) -> None:
         f"({len(classes)} classes: {escape(listed(classes, 6))})\n"
         f"from {summary['rows']} rows and {summary['columns']} columns in "
         f"{summary['fit_seconds']:.2f} s{escape(_checked(summary))}\n"
-        f"{escape(_said(summary['strongest']))}saved to [green]{model}[/green]\n"
-        f"next: steelyard predict {model} NEW.csv -o predictions.csv",
+        f"{escape(_said(summary['strongest']))}written: [green]{model}[/green]\n"
+        f"next: steelyard explain {model} --html model.html\n"
+        f"      steelyard predict {model} NEW.csv -o predictions.csv",
         soft_wrap=True,
     )
     if "selected" in summary:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard._common.allowed import SHAPES
-from steelyard._common.text import listed
+from steelyard._common.text import did_you_mean, listed
 from steelyard.cli.options import READING, names_of, reading_of
 from steelyard.cli.output import note
 from steelyard.exceptions import ColumnError, ModelFileError, ParameterError, TableError
@@ -51,12 +51,16 @@ def read_training(
     )
     data.check_target()
     _check_classes(data, arguments.yes)
+    if arguments.positive is not None:
+        class_named(data.classes, arguments.positive, "--positive")
     weights = None
     if arguments.weights is not None:
         weights = _weights(data, arguments.weights)
     names = [*data.table.columns, data.target_name]
     where = f"The data set {data.name}"
     kept = chosen_columns(arguments, names, data.target_name, where)
+    if arguments.order:
+        data = replace(data, table=_ordered(data.table, arguments.order, where))
     others = data.table.drop(columns=kept)
     aside = tuple(f"{name}: " for name in others.columns if name != arguments.weights)
     note(*(text for text in data.notes if not text.startswith(aside)))
@@ -70,6 +74,38 @@ def _check_classes(data: DataSet, is_wanted: bool) -> None:
             "rows, which may take long and say little. If it is the right column, add "
             "`yes`; otherwise choose another with `target`."
         )
+
+
+def _ordered(table: Any, orders: Sequence[str], where: str) -> Any:
+    """Return a table whose columns in --order are ordered categories."""
+    import pandas as pd
+
+    columns = {}
+    for text in orders:
+        name, _, values = text.partition("=")
+        name, order = find_column(name.strip(), table.columns, where), names_of(values)
+        cells = table[name]
+        texts = cells.map(lambda x: f"{x:.15g}" if isinstance(x, float) else str(x))
+        texts = texts.where(cells.notna())
+        if absent := sorted({*texts.dropna()} - {*order}):
+            raise ColumnError(
+                f"--order {name} lacks {listed(map(repr, absent), 5)}. Name all values "
+                f"of the column, the lowest first: --order {name}=A,B,C."
+            )
+        columns[name] = pd.Categorical(texts, order, ordered=True)
+    return table.assign(**columns)
+
+
+def class_named(labels: Any, name: str, option: str) -> Any:
+    """Return the class of an array of classes that an option names."""
+    classes = {str(label): label for label in labels.tolist()}
+    if name not in classes:
+        hint = did_you_mean(name, classes)
+        raise ParameterError(
+            f"{option} must be one of the classes {listed(classes, 8)}. Got {name!r}."
+            f"{hint}"
+        )
+    return classes[name]
 
 
 def check_kinds(arguments: argparse.Namespace) -> None:
@@ -385,6 +421,8 @@ def open_rows(arguments: argparse.Namespace) -> tuple[Scan, Recast]:
 
     if arguments.bins is not None:
         raise ParameterError("`bins` are for files that fit into memory.")
+    if arguments.order:
+        raise ParameterError("`order` is for one file that fits into memory.")
     reader, target = open_table(
         arguments.data,
         arguments.target,

@@ -7,7 +7,7 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from steelyard._common.allowed import SHAPES
@@ -24,6 +24,16 @@ READING = "format separator decimal thousands encoding missing_values".split()
 READING += "skip comment no_header sheet".split()
 FOLDS = {"folds": 10, "seed": 1}
 """How rows are split by default."""
+
+RARE = {f"--{name.replace('_', '-')}" for name in READING}
+RARE |= {
+    *("--no-check", "--yes", "--device", "--memory", "--work-folder"),
+    *("--numeric", "--weights", "--keep-identifiers", "--order", "--set"),
+    *("--convex", "--concave", "--peak", "--valley"),
+    *("--chunk-rows", "--safe-csv", "--split-interactions", "--retry-errors"),
+    *("--missing-text", "--inputs", "--max-cells"),
+}
+"""Options that ``steelyard help COMMAND`` lists and ``COMMAND --help`` does not."""
 
 
 class Databases:
@@ -44,6 +54,12 @@ class Parser(argparse.ArgumentParser):
     given: Sequence[str] = ()
     """The arguments of the process."""
 
+    is_whole = False
+    """Whether the help has rare options too."""
+
+    commands: Mapping[str, Parser] = {}
+    """The parsers of commands, by name."""
+
     def __init__(self, **options: Any) -> None:
         kept_lines = argparse.RawDescriptionHelpFormatter
         super().__init__(formatter_class=kept_lines, allow_abbrev=False, **options)
@@ -56,6 +72,29 @@ class Parser(argparse.ArgumentParser):
             of: Parser = getattr(arguments, "parser", self)
             of.error(f"unrecognized arguments: {' '.join(unknown)}")
         return arguments
+
+    def format_help(self) -> str:
+        """Return the help; rare options are left to ``steelyard help``."""
+        rare = [a for a in self._actions if {*a.option_strings} & RARE]
+        if not rare or self.is_whole:
+            return super().format_help()
+        texts, groups, epilog = [a.help for a in rare], self._action_groups, self.epilog
+        name = self.prog.rpartition(" ")[2]
+        more = f"more options: steelyard help {name}"
+        if "--separator" in self._option_string_actions:
+            more += "\nhow files are read: steelyard help files"
+        try:
+            for action in rare:
+                action.help = argparse.SUPPRESS
+            self._action_groups = [
+                g for g in groups if not {*g._group_actions} <= {*rare}
+            ]
+            self.epilog = f"{more}\n\n{epilog}"
+            return super().format_help()
+        finally:
+            self._action_groups, self.epilog = groups, epilog
+            for action, text in zip(rare, texts, strict=True):
+                action.help = text
 
     def error(self, message: str) -> NoReturn:
         """Exit with a line that names the problem and suggests a correction."""
@@ -132,6 +171,9 @@ def add_page(parser: argparse.ArgumentParser) -> None:
 def add_training(parser: argparse.ArgumentParser) -> None:
     """Add the options of training: target, columns, method, reading."""
     add_target(parser)
+    about = "class of interest, for page, card and thresholds (default: the second of "
+    about += "two)"
+    parser.add_argument("--positive", metavar="CLASS", help=about)
     about = "cut a target of numbers into N classes of about equal size"
     parser.add_argument("--bins", type=int, metavar="N", help=about)
     about = "go on if the target has more than 200 classes"
@@ -144,6 +186,10 @@ def add_training(parser: argparse.ArgumentParser) -> None:
         ("--numeric", "columns whose cells are numbers; text in them is an error"),
     ):
         add_names(group, option, text)
+    about = "values of a column in their order, for shapes of categories; may be "
+    about += "repeated, as in --order contract=monthly,yearly"
+    order: Any = {"action": "append", "default": [], "metavar": "NAME=A,B,..."}
+    group.add_argument("--order", **order, help=about)
     group.add_argument("--weights", metavar="NAME", help="column of row weights")
     about = "learn from columns that look like identifiers too"
     group.add_argument("--keep-identifiers", action="store_true", help=about)

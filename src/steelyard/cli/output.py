@@ -102,6 +102,11 @@ def in_options(text: str, parser: argparse.ArgumentParser) -> str:
         return "" if before and after and rest and not given else match[0]
 
     words = _CODE.sub(as_option, text)
+    if "order" in options:
+        words = words.replace(
+            " an ordered category", " ordered with --order NAME=A,B,C"
+        )
+        words = words.replace("`constraints` names column", "A shape is set for column")
     return words.replace("set --set ", "use --set ").replace("Set --set ", "Use --set ")
 
 
@@ -143,7 +148,8 @@ def print_json(document: Any) -> None:
 def present(
     arguments: argparse.Namespace, document: Callable[[], Any], show: Callable[[], None]
 ) -> None:
-    """Print JSON if ``--json`` is given, text otherwise."""
+    """Print JSON if ``--json`` is given, text otherwise; notes come before."""
+    show_notes()
     if arguments.json:
         print_json(document())
     else:

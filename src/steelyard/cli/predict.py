@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from steelyard._common.progress import Advance, progress
-from steelyard._common.text import listed, safe_cells
+from steelyard._common.text import listed, plain_names, safe_cells
 from steelyard.cli import options, output
 from steelyard.cli.inputs import load_model, rows_for
 from steelyard.cli.quick import quick_predictions
@@ -56,6 +56,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.add_split_interactions(parser)
     about = "columns of the file to copy, such as an identifier"
     options.add_names(parser, "--keep", about)
+    about = "significant digits of numbers, 17 for all (default: 6; Parquet has all)"
+    add("--digits", type=_at_least(1), default=6, metavar="N", help=about)
     about = "rows to keep in memory"
     add("--chunk-rows", type=_at_least(1), metavar="N", help=about)
     about = "put an apostrophe before cells that a spreadsheet would run as a formula"
@@ -72,12 +74,14 @@ def run(arguments: argparse.Namespace) -> None:
     noticed: list[Notice] = []
     write = _writer(arguments, noticed)
     classes, predictions = _answers(arguments, noticed)
-    header = [*arguments.keep, "prediction", *(f"p({c})" for c in classes)]
+    names = plain_names([str(c) for c in classes])
+    header = [*arguments.keep, "prediction", *(f"p_{name}" for name in names)]
     if arguments.intervals:
-        header += [f"{end}({c})" for c in classes for end in ("low", "high")]
-    header += [f"reason {k + 1}" for k in range(arguments.reasons)]
+        header += [f"{end}_{name}" for name in names for end in ("low", "high")]
+    header += [f"reason_{k + 1}" for k in range(arguments.reasons)]
+    shown = partial(_rounded, n_exact=len(arguments.keep) + 1, digits=arguments.digits)
     if arguments.output is None:
-        write(sys.stdout, header, predictions(lambda *_: None))
+        write(sys.stdout, header, shown(predictions(lambda *_: None)))
         output.note_notices(noticed)
         return
     with (
@@ -91,7 +95,7 @@ def run(arguments: argparse.Namespace) -> None:
             write(raw, header, chunks)
         else:
             with io.TextIOWrapper(raw, encoding="utf-8", newline="") as stream:
-                write(stream, header, chunks)
+                write(stream, header, shown(chunks))
     written = f"columns {listed(header, 6)}"
     output.note(f"{sum(counts)} rows written to {arguments.output}: {written}")
     output.note_notices(noticed)
@@ -117,6 +121,20 @@ def _counted(chunks: Iterable[Columns], counts: list[int]) -> Iterator[Columns]:
     for columns in chunks:
         counts.append(len(columns[-1]))
         yield columns
+
+
+def _rounded(chunks: Iterable[Columns], n_exact: int, digits: int) -> Iterator[Columns]:
+    """Round the numbers of all but the first columns to significant digits."""
+    form = f".{digits}g"
+    for columns in chunks:
+        exact, numbers = columns[:n_exact], columns[n_exact:]
+        yield [
+            *exact,
+            *(
+                [x if isinstance(x, str) else float(format(x, form)) for x in column]
+                for column in numbers
+            ),
+        ]
 
 
 def _writer(

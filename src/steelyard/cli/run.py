@@ -23,16 +23,17 @@ __all__ = ["main"]
 
 # In the order in which a newcomer needs them. Each is a module of this folder with
 # ABOUT and EXAMPLES for its help, and functions `add_options` and `run`.
-NAMES = "fit predict evaluate explain export schema serve scorecard edit monitor "
-NAMES += "methods compare reproduce datasets demo completion"
+NAMES = "demo fit predict evaluate explain scorecard edit export monitor serve schema "
+NAMES += "methods compare help datasets reproduce completion"
 
 _EXAMPLES = """\
 examples:
   steelyard demo
-  steelyard fit data.csv --target class -o model.json
-  steelyard predict model.json new.csv -o out.csv
-  steelyard explain model.json --html model.html
+  steelyard fit data.csv --target class
+  steelyard predict data.model.json new.csv -o out.csv
+  steelyard explain data.model.json --html model.html
   steelyard COMMAND --help
+  steelyard help files
 """
 
 _EXTRAS = {"matplotlib": "plot", "onnx": "onnx"}
@@ -90,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status or 0
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser() -> Parser:
     """Return the parser of all commands, without loading what they need to run."""
     from steelyard import __version__
 
@@ -114,6 +115,7 @@ def build_parser() -> argparse.ArgumentParser:
         )
         command.add_options(added)
         added.set_defaults(run=command.run, parser=added)
+    parser.commands = commands.choices
     return parser
 
 

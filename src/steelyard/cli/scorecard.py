@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from steelyard.cli import options, output
-from steelyard.cli.inputs import load_model, rows_and_labels
+from steelyard.cli.inputs import class_named, load_model, rows_and_labels
 from steelyard.exceptions import ParameterError
 from steelyard.export.formats import ENDINGS
 
@@ -64,16 +64,9 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _card_label(clf: Any, arguments: argparse.Namespace) -> Any:
-    """Return the class of a name."""
-    if arguments.label is None:
-        return None
-    classes = {str(label): label for label in clf.classes_.tolist()}
-    if arguments.label not in classes:
-        raise ParameterError(
-            f"--for must be one of the classes {', '.join(classes)}. Got "
-            f"{arguments.label!r}."
-        )
-    return classes[arguments.label]
+    """Return the class that was named, here or at fit."""
+    name = arguments.label or clf.training_.reading.get("positive")
+    return None if name is None else class_named(clf.classes_, name, "--for")
 
 
 def _card_rows(clf: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:

@@ -24,6 +24,7 @@ from steelyard._common.html import (
     read_asset,
     script_json,
 )
+from steelyard._common.text import plain_names
 from steelyard.exceptions import ParameterError
 from steelyard.explain.overall import explain_global
 from steelyard.explain.page_card import (
@@ -118,7 +119,8 @@ def page_text(
     if steps is not None:
         data["steps"], scripts = steps, _EDITING
     asset = partial(read_asset, "steelyard.explain")
-    heading = title or card.get("title") or _question(data, words)
+    heading = title or card.get("title") or clf.training_.reading.get("title")
+    heading = heading or _question(data, words)
     style, unpack = _compact(asset("page.css")), _compact(asset("unpack.js"))
     code = _compact("".join([scoring_script(), *map(asset, scripts)]))
     parts = {
@@ -271,12 +273,16 @@ def page_data(
     _add_shares(attributes, plain.schema, getattr(clf, "counts_", None))
     _add_edits(attributes, getattr(clf, "edits_", ()))
     words = words or Words()
+    classes = [str(c) for c in model.classes.tolist()]
+    about = clf.training_.reading.get("positive")
     return {
         "lang": words.language,
         "words": dict(words.texts),
         "note": model.note(),
         "target": target or titles.get(name, name),
-        "classes": [str(c) for c in model.classes.tolist()],
+        "classes": classes,
+        "fields": plain_names(classes),
+        "positive": classes.index(about) if about in classes else None,
         "order": [j for j in whole.order.tolist() if j not in left_out],
         "rates": None if whole.base_rates is None else whole.base_rates.tolist(),
         "attributes": attributes,

@@ -308,8 +308,8 @@ def _check_order(feature: FeatureSchema, name: Any) -> None:
     if is_text and not feature.ordered and feature.values:
         raise ParameterError(
             f"`constraints` names column {name!r}, whose values have no order. Make it "
-            "an ordered category, such as pandas.Categorical(..., ordered=True) or "
-            "polars.Enum, or leave it out."
+            "an ordered category (`pandas.Categorical(values, ordered=True)`), or give "
+            "it no shape."
         )
 
 

@@ -68,7 +68,9 @@ class TrainingRecord:
 
     reading: Mapping[str, Any] = field(default_factory=dict)
     """How files were read: marks of text files, the sheet of a spreadsheet, words for
-    missing cells, orders of dates and units by column. Empty for tables."""
+    missing cells, orders of dates and units by column. Empty for tables. Of ``steelyard
+    fit`` also the ``file``, its ``sha256``, the ``title`` of the page, and the
+    ``positive`` class, which page and card are about."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     """Names of columns in words, from files of SPSS and Stata."""

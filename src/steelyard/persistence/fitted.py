@@ -205,8 +205,10 @@ def _read_reading(reader: ObjectReader, key: str, sizes: Sizes) -> dict[str, Any
     if not reader.get(key):
         return {}
     # A spreadsheet has no marks.
-    optional += ["separator"]
+    optional += ["separator", *_ASKED]
     absent = {name for name in optional if not inner.has(name)}
+    if {*reader.get(key)} <= {*_ASKED}:
+        absent |= {*_READING} - {*_ASKED}
     if "separator" in absent:
         absent |= {"decimal", "thousands"}
     fields = {name: field for name, field in _READING.items() if name not in absent}
@@ -219,6 +221,7 @@ def _read_reading(reader: ObjectReader, key: str, sizes: Sizes) -> dict[str, Any
 
 
 _MARKS = (".", ",")
+_ASKED = dict.fromkeys(("file", "sha256", "title", "positive"), codec.text())
 _READING = {
     "missing_values": codec.list_of(codec.text()),
     "separator": codec.text(),
@@ -229,6 +232,7 @@ _READING = {
     "units": codec.by_name(codec.text()),
     "sheet": codec.text(),
     "missing_by_column": codec.by_name(codec.list_of(codec.text())),
+    **_ASKED,
 }
 
 

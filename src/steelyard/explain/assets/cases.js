@@ -110,7 +110,7 @@ const cases = (() => {
   const inFile = (own, value) => (value === null ? t("unknown") : own.kind === "category" ? (own.shown || own.labels)[own.values.indexOf(value)] : texts(own).text(value));
   const quoted = (cell) => (/[",\n\r;]/.test(cell) ? `"${String(cell).replaceAll('"', '""')}"` : String(cell));
   function answered() {
-    const header = [...names, "prediction", ...classes.map((name) => `p(${name})`), "reason 1", "reason 2", "reason 3"];
+    const header = [...names, "prediction", ...data.fields.map((name) => `p_${name}`), "reason_1", "reason_2", "reason_3"];
     const lines = rows.map((row, k) => {
       // As in Python: for the most probable class, of missing cells and of interactions too.
       const p = scoring.posterior(model, row), { first, amounts } = scoring.reasons(model, row, attributes.length);

@@ -142,7 +142,7 @@
   const asked = data.target === null ? t("class") : data.target;
   if (!two) byId("shown").append(option("best", t("the most probable class")));
   classes.forEach((name, c) => { byId("shown").append(option(c, name)); byId("wished").append(option(c, name)); });
-  byId("shown").value = two ? "1" : "best";
+  byId("shown").value = data.positive === null ? (two ? "1" : "best") : String(data.positive);
   if (!two) byId("side").append(option("win", t("to win")));
   byId("side").append(option("under", t("to be under")), option("over", t("to be over")));
 
@@ -160,7 +160,10 @@
       against.append(option("next", t("the runner-up")), option("mean", t("the mean of the others")));
     }
     own.forEach((c, k) => { target.append(option(k, classes[c])); against.append(option(k, classes[c])); });
-    if (own.length === 2) { target.value = "1"; against.value = "0"; }
+    if (own.length === 2) {
+      const first = own.indexOf(data.positive) === 0 ? 0 : 1;
+      [target.value, against.value] = [String(first), String(1 - first)];
+    }
   }
 
   const posteriorRows = classes.map((name, c) => {
