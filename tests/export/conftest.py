@@ -3,6 +3,7 @@
 import functools
 import importlib.util
 import json
+import shutil
 import subprocess
 import warnings
 from pathlib import Path
@@ -134,6 +135,33 @@ def run_node(node, tmp_path):
         command = [node, "-e", program]
         subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
         return json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def need_engine():
+    """Skip a test if the program of a format is not installed."""
+
+    def need(kind):
+        program = {"r": "Rscript"}.get(kind)
+        if program and shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
+
+    return need
+
+
+@pytest.fixture
+def run_r(need_engine, tmp_path):
+    """Run lines of R, and return what they print."""
+    need_engine("r")
+
+    def run(code):
+        (tmp_path / "run.R").write_text(code, encoding="ascii")
+        command = ["Rscript", "run.R"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0 and not done.stderr, done.stderr
+        return done.stdout
 
     return run
 

@@ -14,6 +14,7 @@ import pytest
 import steelyard as sy
 from steelyard import export
 from steelyard.export.plan import Column
+from steelyard.export.r import r_vector, to_r
 from steelyard.export.sql_dialect import DIALECTS
 
 # A text and the moment that it is; None for one that is no date.
@@ -105,6 +106,25 @@ def test_javascript_reads_one_form_of_dates(clf, expected, run_node, tmp_path):
     )
     found = run_node(program, [*TEXTS])
     agree(dict(zip(TEXTS, found, strict=True)), expected)
+
+
+def test_r_reads_one_form_of_dates(clf, expected, run_r, tmp_path):
+    (tmp_path / "model.R").write_text(to_r(clf), encoding="ascii")
+    found = run_r(
+        f"source('model.R')\nfor (text in {r_vector([*TEXTS])}) tryCatch({{\n"
+        "p <- score(data.frame(when = text))[-1]\n"
+        "cat(sprintf('%a', unlist(p)), '\\n') }, error = function(e) {\n"
+        "stopifnot(grepl('takes dates such as', conditionMessage(e))); cat('-\\n') })"
+    )
+    lines = [line.split() for line in found.splitlines()]
+    proba = [None if "-" in of else [*map(float.fromhex, of)] for of in lines]
+    agree(dict(zip(TEXTS, proba, strict=True)), expected)
+    for kind in ("as.Date", "as.POSIXct"):
+        moment = "'2024-01-31 00:00:00', tz = 'Asia/Tokyo'"
+        program = f"p <- score(data.frame(when = {kind}({moment})))[-1]\n"
+        found = run_r(f"source('model.R')\n{program}cat(sprintf('%a', unlist(p)))")
+        proba = [*map(float.fromhex, found.split())]
+        np.testing.assert_allclose(proba, expected["2024-01-31"], rtol=0, atol=1e-12)
 
 
 def test_databases_read_one_form_of_dates(clf, expected):

@@ -205,6 +205,15 @@ def test_onnxruntime(case):
 
 
 @pytest.mark.engines
+@pytest.mark.parametrize("kind", ["r"])
+def test_programs(case, kind, need_engine):
+    clf, X, _, _ = case
+    need_engine(kind)
+    found = check_engine(clf, X, kind)
+    assert found.agrees, str(found)
+
+
+@pytest.mark.engines
 def test_jpmml(case):
     pytest.importorskip("jpmml_evaluator")
     clf, X, _, _ = case

@@ -96,7 +96,7 @@ def test_texts_are_those_of_the_last_release_that_changed_them(model, name):
     assert normal(text) == normal(golden.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("kind", ["sql", "js", "py", "onnx", "pmml"])
+@pytest.mark.parametrize("kind", FORMATS)
 def test_a_loaded_model_gives_the_same_bytes(kind, model, tmp_path):
     _, clf = model
     clf.save(tmp_path / "model.json")
@@ -106,9 +106,10 @@ def test_a_loaded_model_gives_the_same_bytes(kind, model, tmp_path):
     assert first == (tmp_path / "b").read_bytes() and len(first) > 500
 
 
-@pytest.mark.parametrize("kind", ["js", "py", "duckdb", "sqlite", "onnx"])
-def test_engines_agree_and_a_difference_is_seen(kind, model, monkeypatch):
+@pytest.mark.parametrize("kind", ["js", "py", "r", "duckdb", "sqlite", "onnx"])
+def test_engines_agree_and_a_difference_is_seen(kind, model, monkeypatch, need_engine):
     _, clf = model
+    need_engine(kind)
     X, _ = weather(2)
     options = {} if kind in FORMATS else {"dialect": kind}
     kind = kind if kind in FORMATS else "sql"
@@ -178,9 +179,10 @@ def dated():
     return X, sy.NaiveBayes().fit(X, np.where(moments.hour < 8, "night", "day"))
 
 
-@pytest.mark.parametrize("kind", ["py", "js", "duckdb", "sqlite", "onnx"])
-def test_models_of_dates_take_dates(dated, kind):
+@pytest.mark.parametrize("kind", ["py", "js", "r", "duckdb", "sqlite", "onnx"])
+def test_models_of_dates_take_dates(dated, kind, need_engine):
     X, clf = dated
+    need_engine(kind)
     dialect = {"dialect": kind} if kind in DIALECTS else {}
     found = check(clf, X, "sql" if dialect else kind, **dialect)
     assert found.agrees, found

@@ -25,6 +25,7 @@ from steelyard.exceptions import ParameterError
 from steelyard.export.formats import FORMATS, content_of
 from steelyard.export.onnx import input_columns, missing_texts
 from steelyard.export.plan import Plan
+from steelyard.export.r import r_text, r_vector
 from steelyard.export.reading import plan_of
 from steelyard.export.sql import SQLOptions, fields_of, sql_statements
 from steelyard.export.sql_dialect import DIALECTS, dialect_of
@@ -152,7 +153,7 @@ def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Agreement:
         is_other &= best[:, 1] - best[:, 0] > _TOLERANCE
     n_labels = int(is_other.sum())
     has_moments = getattr(answering_model(clf), "marginal", None) is not None
-    is_averaged = has_moments and kind in ("py", "js")
+    is_averaged = has_moments and kind in ("py", "js", "r")
     return Agreement(
         *(engine, len(labels), float(difference), n_labels, note, n_counts),
         _AVERAGED if is_averaged else _TOLERANCE,
@@ -248,6 +249,56 @@ def _in_node(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
         done = subprocess.run(command, cwd=folder, capture_output=True, check=True)
     labels, proba = json.loads(done.stdout)
     return labels, proba
+
+
+def _in_r(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
+    rscript = _program("Rscript", "R, such as r-base of Debian")
+    columns = [f"{r_text(name)} = {r_vector(of)}" for name, of in _columns(X).items()]
+    program = (
+        "data <- data.frame(check.names = FALSE, row.names = NULL, "
+        f"{', '.join(columns)})\nsource('model.R')\nout <- score(data)\n"
+        f"cat(match(out$prediction, {r_vector(plan_of(clf).classes)}) - 1, fill = 1)\n"
+        "cat(sprintf('%a', t(as.matrix(out[-1]))), fill = 1)\n"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "model.R").write_bytes(content_of(clf, "r", **options))
+        (Path(folder) / "run.R").write_text(program, encoding="ascii")
+        words = _output([rscript, "run.R"], folder).split()
+    return _by_position(clf, words, len(X))
+
+
+def _columns(X: Any) -> dict[str, list[Any]]:
+    """Return the columns of a frame as plain lists, as ``cells_of``."""
+    rows = cells_of(X)
+    return {name: [row[name] for row in rows] for name in X}
+
+
+def _program(name: str, package: str) -> str:
+    """Return the path of a program of the machine, or raise an error on it."""
+    path = shutil.which(name)
+    if path is None:
+        raise EngineMissingError(
+            f"The check needs the program {name}, which is not installed. Install "
+            f"{package}."
+        )
+    return path
+
+
+def _output(command: list[str], folder: str) -> str:
+    """Run a program in a folder, and return what it prints."""
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip()[-2000:])
+    return done.stdout
+
+
+def _by_position(clf: BaseNB, words: list[str], n: int) -> Scored:
+    """Read positions of classes, then numbers of rows in base 16."""
+    classes = clf.classes_.tolist()
+    labels = [classes[int(word)] for word in words[:n]]
+    numbers = [float.fromhex(word) for word in words[n:]]
+    k = len(numbers) // max(n, 1)
+    return labels, [numbers[i * k : i * k + k] for i in range(n)]
 
 
 def _in_sqlite(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
@@ -398,6 +449,7 @@ def _sorted(clf: BaseNB, rows: list[Any]) -> Scored:
 ENGINES: dict[str, tuple[str, Callable[..., Scored]]] = {
     "py": ("Python", _in_python),
     "js": ("Node", _in_node),
+    "r": ("R", _in_r),
     "onnx": ("onnxruntime", _in_onnxruntime),
     "pmml": ("JPMML", _in_jpmml),
     "sqlite": ("SQLite", _in_sqlite),

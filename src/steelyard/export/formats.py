@@ -40,6 +40,7 @@ FORMATS = {
     "pmml": Format("PMML", "pmml.to_pmml", reads_dates=False),
     "js": Format("JavaScript", "source.to_javascript"),
     "py": Format("Python", "source.to_python"),
+    "r": Format("R", "r.to_r"),
 }
 """All formats, by the ending of their files in small letters."""
 
