@@ -86,6 +86,17 @@ def test_while_all_rows_are_kept_chunks_choose_what_one_fit_chooses(has_names):
     )
 
 
+def test_while_all_rows_are_kept_forgetting_gives_earlier_rows_less_weight():
+    X, y = stream(900)
+    parts = in_chunks(quick(), X, y, 300, forget=0.5)
+    faded = np.repeat([0.25, 0.5, 1.0], 300)
+    whole = quick().fit(X, y, sample_weight=faded)
+    np.testing.assert_array_equal(parts.kept_rows_.amounts, faded)
+    np.testing.assert_allclose(
+        parts.predict_proba(X), whole.predict_proba(X), atol=1e-4
+    )
+
+
 def test_fewer_rows_of_wide_tables_are_kept():
     assert list(map(max_rows, (3, 50, 300))) == [40_000, 20_000, 10_000]
 

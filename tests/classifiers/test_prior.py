@@ -72,6 +72,13 @@ def test_naive_bayes_is_a_fit_with_that_prior_to_the_bit_and_learns_on():
     assert np.allclose(np.exp(more.class_log_prior_), prior)
 
 
+@pytest.mark.parametrize("make", [sy.NaiveBayes, sy.ShrinkageNB])
+def test_scores_of_training_rows_are_not_those_of_another_prior(make):
+    clf = make().fit(*patients())
+    assert clf.training_.score_ranges is not None
+    assert clf.with_prior({"ill": 0.1}).training_.score_ranges is None
+
+
 def test_unnamed_classes_share_the_rest_as_before_and_priors_can_be_changed_again():
     X, y = patients()
     clf = sy.ShrinkageNB().fit(X, y)
