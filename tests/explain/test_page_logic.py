@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import steelyard as sy
+from steelyard.control.edits import edit_steps
 from steelyard.explain import page
 from steelyard.explain.page import page_data
 from steelyard.explain.reasons import reasons
@@ -83,7 +84,7 @@ def test_posteriors_on_random_settings_are_those_of_python(name, mixed, node, tm
 def with_script(name, stubs, code):
     """Return an expression of what a script of the page makes, given its globals."""
     path = files("steelyard.explain") / "assets" / f"{name}.js"
-    made = {"sure": "sureness"}.get(name, name)
+    made = {"sure": "sureness", "edit": "editing"}.get(name, name)
     text = f"require('fs').readFileSync({json.dumps(str(path))}, 'utf8')"
     body = f"{text} + '; return {made};'"
     keys = ", ".join(json.dumps(key) for key in stubs)
@@ -105,6 +106,43 @@ def test_intervals_of_the_page_are_those_of_python(name, mixed, two, node, tmp_p
         # Variances are written in single precision.
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
         assert np.ptp(expected, axis=2).max() > 0.01
+
+
+EDITS = [
+    {"column": "width", "scale": 0.5},
+    {"column": "width", "to": 1.5, "flatten": True},
+    {"column": "width", "from": 1.0, "interpolate": True},
+    {"column": "width", "monotone": "increasing"},
+    {"column": "length", "monotone": "decreasing"},
+    {"column": "colour", "values": ["red", "blue"], "merge": True},
+    {"column": "colour", "values": ["red"], "set": 1.5},
+    {"column": "striped", "remove": True},
+]
+
+
+def test_edits_on_the_page_are_those_of_python(two, node, tmp_path):
+    clf, rows = fitted("default", *two), two[0][:60]
+    data = {**page_data(clf), "steps": edit_steps(clf)}
+    given = {"data": data, "rows": settings_of(rows), "edits": EDITS}
+    # What the script draws goes nowhere.
+    nothing = (
+        "new Proxy(() => {}, { get: (_, key) => (key === 'value' ? '' : () => ''), "
+        "set: () => true })"
+    )
+    made = ["button", "byId", "element", "fixed", "percent", "signed", "t"]
+    drawn = ", ".join(f"{name}: () => {nothing}" for name in made)
+    stubs = {"controls": f"{{ data: given.data, {drawn} }}", "scoring": "scoring"}
+    code = (
+        "(made.connect(() => {}, () => 1), given.edits.map((edit) => { "
+        "made.add(edit); return given.rows.map((row) => "
+        "scoring.posterior(given.data.model, row)); }))"
+    )
+    found = in_node(node, tmp_path, given, with_script("edit", stubs, code))
+    for probabilities, edit in zip(found, EDITS, strict=True):
+        before, clf = clf, clf.edited(edit)
+        expected = clf.predict_proba(rows)
+        np.testing.assert_allclose(probabilities, expected, rtol=0, atol=1e-9)
+        assert np.abs(expected - before.predict_proba(rows)).max() > 1e-4, edit
 
 
 def test_parts_of_a_date_on_the_page_are_those_of_pandas(node, tmp_path):
