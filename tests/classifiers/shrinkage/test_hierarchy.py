@@ -314,6 +314,21 @@ def test_effects_that_are_not_coupled_have_their_own_curvature(
     np.testing.assert_allclose(np.diag(scaled), 1.0, atol=0.01)
 
 
+def test_couplings_of_many_weights_are_in_single_precision(
+    make_mixed, problem_of, fixed, monkeypatch
+):
+    X, y = make_mixed(400, 3)
+    problem, clf = problem_of(fixed(), X, y), fixed().fit(X, y)
+    monkeypatch.setattr(preconditioner, "_BYTES_OF_BOTH", 10**9)
+    scaling = CoupledPreconditioner(problem.objective, problem.start)
+    assert scaling._factor.dtype == np.float32
+    own = scaling.vector(somewhere(problem))
+    again = scaling.vector(scaling.weights(own))
+    np.testing.assert_allclose(again, own, atol=1e-4 * np.abs(own).max())
+    monkeypatch.setattr(preconditioner, "choose_preconditioner", CoupledPreconditioner)
+    assert fixed().fit(X, y).objective_ == pytest.approx(clf.objective_, rel=1e-7)
+
+
 def test_couplings_are_bounded_in_bytes(problem_of, fixed, monkeypatch):
     X = np.random.default_rng(0).integers(0, 3, (4_000, 4))
     clf = fixed(categorical_features="all")

@@ -63,7 +63,7 @@ def test_the_last_interactions_are_not_coupled_where_weights_are_many(monkeypatc
     n_cells = int(problem.evidence.schema.is_interaction[owners].sum())
 
     def scaling(n_coupled):
-        monkeypatch.setattr(preconditioner, "_MAX_BYTES", 12 * n_coupled**2 + 1)
+        monkeypatch.setattr(preconditioner, "_MAX_BYTES", 4 * n_coupled**2 + 1)
         return choose_preconditioner(problem.objective, problem.start)
 
     n_weights = len(scaling(4_000).vector(problem.start))
@@ -72,6 +72,25 @@ def test_the_last_interactions_are_not_coupled_where_weights_are_many(monkeypatc
         assert isinstance(chosen, CoupledPreconditioner)
         assert len(chosen._scale) == n_weights - n_coupled
     assert isinstance(scaling(n_weights - n_cells - 1), LowRankPreconditioner)
+
+
+def test_all_interactions_are_coupled_at_a_higher_cost_than_some(monkeypatch):
+    X = pd.DataFrame(np.random.default_rng(0).integers(0, 6, (4_000, 4)).astype(str))
+    X.columns = list("abcd")
+    problem, _ = interaction_problem(X, np.arange(4_000) % 2, [(0, 1), (2, 3)])
+    n_cells = problem.objective.n_rows * problem.evidence.n_features
+    n_weights = len(choose_preconditioner(problem.objective, problem.start)._factor)
+
+    def n_coupled(of_some, of_all):
+        cubes = np.array([of_some, of_all]) ** 3 / n_cells
+        monkeypatch.setattr(preconditioner, "_MAX_CUBES_PER_CELL", cubes[0])
+        monkeypatch.setattr(preconditioner, "_MAX_CUBES_OF_ALL", cubes[1])
+        scaling = choose_preconditioner(problem.objective, problem.start)
+        return len(scaling._factor)
+
+    some = n_weights - 5.5
+    assert n_coupled(some, n_weights - 0.5) == n_weights - 6
+    assert n_coupled(some, n_weights + 0.5) == n_weights
 
 
 def plain_objective(problem, training):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import block_diag, cholesky
-from scipy.linalg.blas import dtrsv, ssyrk
+from scipy.linalg import block_diag, cholesky, get_blas_funcs
+from scipy.linalg.blas import ssyrk
 
 from steelyard._common.arrays import Floats
 from steelyard.fitting.objective import Objective, Sample
@@ -35,12 +35,13 @@ _MAX_METRIC_CELLS = 1 << 22
 _MIN_CURVATURE_SHARE = 0.01
 
 # Coupling p weights costs about p³, and saves tens of passes over the cells of a table:
-# it pays if p³ is at most this multiple of the cells.
-_MAX_CUBES_PER_CELL = 200
+# it pays if p³ is at most this multiple of the cells. To couple all interactions saves
+# hundreds of passes, and pays up to the second multiple; to couple some more does not.
+_MAX_CUBES_PER_CELL, _MAX_CUBES_OF_ALL = 200, 2_500
 
-# Memory that coupling may take: the factor in double precision, and the Hessian in
-# single precision.
-_MAX_BYTES, _BYTES_PER_COUPLING = 1 << 28, 8 + 4
+# Memory that coupling may take: the Hessian in single precision, and its factor in
+# double precision if there is room for both.
+_MAX_BYTES, _BYTES_OF_SINGLE, _BYTES_OF_BOTH = 1 << 28, 4, 4 + 8
 
 # Rows whose gradients are in memory at a time.
 _BLOCK_ROWS = 512
@@ -96,14 +97,18 @@ def choose_preconditioner(
     owners = evidence.basis.owners
     n_levels = k + (1 + k) * evidence.n_features  # all but effects of values
     n_cells = objective.n_rows * evidence.n_features * (k - 1)
-    most = min(
-        math.sqrt(_MAX_BYTES / _BYTES_PER_COUPLING),
-        np.cbrt(_MAX_CUBES_PER_CELL * n_cells),
-    )
-    n_effects = min(int((most - n_levels) / (k - 1)), len(owners))
-    if n_effects >= len(owners) - evidence.schema.is_interaction[owners].sum():
-        return CoupledPreconditioner(objective, weights, n_effects)
-    return diagonal_preconditioner(objective, weights)
+    most = math.sqrt(_MAX_BYTES / _BYTES_OF_SINGLE)
+
+    def n_coupled(cubes_per_cell: int) -> int:
+        limit = min(most, np.cbrt(cubes_per_cell * n_cells))
+        return min(int((limit - n_levels) / (k - 1)), len(owners))
+
+    n_effects = n_coupled(_MAX_CUBES_PER_CELL)
+    if n_effects < len(owners) - evidence.schema.is_interaction[owners].sum():
+        return diagonal_preconditioner(objective, weights)
+    if n_coupled(_MAX_CUBES_OF_ALL) == len(owners):
+        n_effects = len(owners)
+    return CoupledPreconditioner(objective, weights, n_effects)
 
 
 def diagonal_preconditioner(
@@ -162,17 +167,20 @@ class CoupledPreconditioner:
         hessian, rest = _hessian(
             sample, self._evidence, self._contrasts, weights, n_effects
         )
+        if hessian.size * _BYTES_OF_BOTH <= _MAX_BYTES:
+            hessian = hessian.astype(np.float64)
         diagonal = np.einsum("ii->i", hessian)
         diagonal += ridge[:n_coupled] + _ROUNDING * (diagonal + diagonal.mean())
         hessian *= _COUPLED_SHARE
         self._factor = cholesky(hessian, lower=True, overwrite_a=True)
+        self._solve = get_blas_funcs("trsv", (self._factor,))
         self._scale = np.sqrt(_COUPLED_SHARE * (ridge[n_coupled:] + rest))
 
     def weights(self, y: Floats) -> Floats:
         """Turn scaled coordinates into weights."""
         n, m = len(self._factor), self._contrasts.shape[1]
-        x = dtrsv(self._factor, y[:n], lower=1, trans=1)
-        x = np.concatenate([x, y[n:] / self._scale])
+        x = np.concatenate([y[:n], y[n:] / self._scale])
+        x[:n] = self._solve(self._factor, y[:n], lower=1, trans=1)
         end = m + 1 + (1 + self._evidence.n_classes) * self._evidence.n_features
         by_value = x[end:].reshape(-1, m) @ self._contrasts.T
         return np.concatenate([self._contrasts @ x[:m], x[m:end], by_value.ravel()])
@@ -180,12 +188,13 @@ class CoupledPreconditioner:
     def vector(self, weights: Floats) -> Floats:
         """Turn weights into scaled coordinates."""
         x, n = self._reduced(weights, self._contrasts), len(self._factor)
-        return np.concatenate([x[:n] @ self._factor, x[n:] * self._scale])
+        scaled = x[:n].astype(self._factor.dtype) @ self._factor
+        return np.concatenate([scaled, x[n:] * self._scale])
 
     def gradient(self, gradient: Floats) -> Floats:
         """Turn a gradient by weights into one by scaled coordinates."""
         x, n = self._reduced(gradient, self._contrasts), len(self._factor)
-        x[:n] = dtrsv(self._factor, x[:n], lower=1)
+        x[:n] = self._solve(self._factor, x[:n], lower=1)
         x[n:] /= self._scale
         return x
 
@@ -210,7 +219,7 @@ def _hessian(
     contrasts: Floats,
     weights: Floats,
     n_effects: int | None = None,
-) -> tuple[Floats, Floats]:
+) -> tuple[_Singles, Floats]:
     r"""Second derivatives of the deviance from some rows: the lower triangle.
 
     With a number of effects, only the diagonal of those that come later, by itself.
@@ -240,7 +249,7 @@ def _hessian(
     assert out is not None
     bent = share @ contrasts**2 - (share @ contrasts) ** 2
     rest = (codes @ later).power(2).T @ (u[:, None] * bent)
-    return out.astype(np.float64), rest.ravel()
+    return out, rest.ravel()
 
 
 def _with_products(
