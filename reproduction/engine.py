@@ -22,6 +22,7 @@ from reproduction.report import (
     SEED,
     ColumnPair,
     Columns,
+    Count,
     Picture,
     Section,
     Verdict,
@@ -148,16 +149,16 @@ class Run:
 
     @property
     def _all_names(self) -> list[str]:
-        return self._once("data", lambda: list(self._choose(self.paper.data)))
+        return self.once("data", lambda: list(self._choose(self.paper.data)))
 
     def has(self, name: str) -> bool:
         """Return whether a data set, or a task by its name alone, is there."""
         there = (has_dataset(n, self.folder) for n in (name, f"task:{name}"))
-        return self._once(("has", name), lambda: any(there))
+        return self.once(("has", name), lambda: any(there))
 
     def printed(self, file: str) -> dict[str, dict[str, str]]:
         """Return the cells of a printed table, by row and column."""
-        lines = self._once(file, lambda: _read_printed(file))
+        lines = self.once(file, lambda: _read_printed(file))
         names = self._choose(self.paper.rows.get(file))
         names = names or [next(iter(line.values())) for line in lines]
         return dict(zip(names, lines, strict=True))
@@ -178,7 +179,7 @@ class Run:
 
     def results(self, part: str) -> Results:
         """Return what a comparison of the document gave; it is run once."""
-        return self._once(("results", part), lambda: self._compare(part))
+        return self.once(("results", part), lambda: self._compare(part))
 
     def summary(self, part: str, methods: Sequence[str] = ()) -> MeasureSummary:
         """Return tests of a comparison, or of some of its methods alone.
@@ -245,7 +246,8 @@ class Run:
         """Return a value that may be a function of the run."""
         return value(self) if callable(value) else value
 
-    def _once(self, key: Any, compute: Callable[[], T]) -> T:
+    def once(self, key: Any, compute: Callable[[], T]) -> T:
+        """Return what was computed for a key, which is done once in a run."""
         if key not in self._kept:
             self._kept[key] = compute()
         value: T = self._kept[key]
@@ -317,8 +319,19 @@ def lay_out(run: Run, section: Mapping[str, Any], values: Values) -> Section:
         for spec in section.get("verdicts", ())
         for scope in _scopes(spec, values)
     ]
+    counts = [
+        _count(spec, title.partition(":")[0], scope)
+        for spec in section.get("counts", ())
+        for scope in _scopes(spec, values)
+    ]
     text = "\n\n".join(_paragraph(run, part, values) for part in section["body"])
-    return Section(title.format_map(values), text, tuple(verdicts), tuple(pictures))
+    return Section(
+        title.format_map(values),
+        text,
+        tuple(verdicts),
+        tuple(pictures),
+        tuple(counts),
+    )
 
 
 def _scopes(spec: Mapping[str, Any], values: Values) -> Iterator[Values]:
@@ -333,6 +346,15 @@ def _paragraph(run: Run, part: Any, values: Values) -> str:
         return str(part(run))
     rows = [part["row"].format_map(scope) for scope in _scopes(part, values)]
     return table(part["header"].format_map(values), rows)
+
+
+def _count(spec: Mapping[str, Any], table: str, values: Values) -> Count:
+    """Fill in a count of printed figures."""
+    what, away, note = (
+        spec.get(key, "").format_map(values) for key in ("what", "away", "note")
+    )
+    n, same = (int(spec[key].format_map(values)) for key in ("printed", "reproduced"))
+    return Count(spec.get("table", table), what, n, same, away, note)
 
 
 def _verdict(spec: Mapping[str, Any], table: str, values: Values) -> Verdict:

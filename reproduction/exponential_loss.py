@@ -103,11 +103,16 @@ def fit_all_rows(run: Run, name: str, X: Any, y: Any) -> Any:
 
 
 def filters_beside(
-    run: Run, filters: Mapping[str, str], max_rows: int, **spec: Any
+    run: Run,
+    filters: Mapping[str, str],
+    max_rows: int,
+    best_forms: Sequence[str],
+    **spec: Any,
 ) -> Values:
     """Table 2, with each filter in the form that is nearest to print.
 
-    ``filters`` are their columns, with a note. Figures of tasks of more than
+    ``filters`` are their columns, with a note; ``best_forms`` what comes nearest to
+    print, column by column. Figures of tasks of more than
     ``max_rows`` rows look by chance as if they came from one fold.
     """
     values = accuracy_table(run, **spec)
@@ -131,7 +136,11 @@ def filters_beside(
     tables = [run.printed(f"exp_table{k}").values() for k in (1, 2)]
     counts = _figures_of_one_fold(zip(*tables, strict=True), list(printed), max_rows)
     of_one_fold = ", ".join(f"{column} {count}" for column, count in counts.items())
+    best = accuracy_table(
+        run, **{**spec, "forms": best_forms, "groups": (), "judged": ()}
+    )
     judgement = {"filters": judged, "of_one_fold": of_one_fold, "max_rows": max_rows}
+    judgement["best_forms"] = best["columns"]
     return {**values, **judgement}
 
 
@@ -194,6 +203,7 @@ def relative_improvement(
         for name in averages[0]
     ]
     best = rows[-1]
+    known = {n: averages[1][n] - printed[n] for n in averages[1] if n in printed}
     bars = {
         word: {row["method"]: row[key] for row in rows}
         for word, key in (("printed accuracies", "theirs"), ("measured", "ours"))
@@ -203,6 +213,9 @@ def relative_improvement(
         "rows": rows,
         "n": len(tasks),
         "left_out": ", ".join(without),
+        "n_printed": len(known),
+        "same": sum(abs(gap) <= 1 for gap in known.values()),
+        "away": ", ".join(f"{n} {g:+.1f}" for n, g in known.items() if abs(g) > 1),
         "best": best["ours"],
         "best_rest": best["rest"],
         "best_theirs": best["theirs"],
@@ -302,15 +315,26 @@ def attributes_selected(
             is_selected = fitted.attribute_weights_ > min_weight
             shares[name][task] = 100.0 * float(np.mean(is_selected))
     cells = run.printed(printed)
+    columns = {name: name.partition(",")[0] for name in shares}
     pairs = [
-        ColumnPair(name, {task: float(cells[task][name]) for task in tasks}, measured)
+        ColumnPair(name, {t: float(cells[t][columns[name]]) for t in tasks}, measured)
         for name, measured in shares.items()
     ]
     away = np.array(
         [abs(gap) / 100 * n_attributes[t] for p in pairs for t, gap in p.gaps.items()]
     )
     judged = [
-        {"pair": pair, "near": run.judged(abs(pair.ours - pair.theirs) <= 2)}
+        {
+            "pair": pair,
+            "near": run.judged(abs(pair.ours - pair.theirs) <= 2),
+            "n": len(pair.gaps),
+            "same": sum(abs(g) * n_attributes[t] < 50 for t, g in pair.gaps.items()),
+            "away": ", ".join(
+                f"{t} {g:+.0f}"
+                for t, g in pair.gaps.items()
+                if abs(g) * n_attributes[t] >= 50
+            ),
+        }
         for pair in pairs
     ]
     return {
@@ -328,7 +352,7 @@ def same_outcomes(run: Run, accuracies: str, **spec: Any) -> Values:
     printed, tests = run.printed(spec["printed"]), values["tests"]
     pairs = run.pairs(accuracies, run.forms(*spec["forms"]))
     scores = {name: list(published.values()) for name, published, _ in pairs}
-    same, distances = 0, []
+    differ, distances = [], []
     for (row, column), test in tests.items():
         theirs = float(printed[row][column])
         from_print = wilcoxon_signed_rank(scores[row], scores[column], zeros="drop")
@@ -336,11 +360,14 @@ def same_outcomes(run: Run, accuracies: str, **spec: Any) -> Values:
         ahead = [t.r_plus > t.r_minus for t in (from_print, test)]
         significant = [theirs <= 0.05, test.p_value <= 0.05]
         # Two tests agree where neither tells the methods apart, or both the same.
-        same += not any(significant) or (all(significant) and ahead[0] == ahead[1])
+        if any(significant) and not (all(significant) and ahead[0] == ahead[1]):
+            differ.append(f"{row}-{column}")
+    same = len(tests) - len(differ)
     return {
         **values,
         "n_tests": len(tests),
         "same": same,
+        "differ": ", ".join(differ),
         "enough": run.judged(same >= 0.75 * len(tests)),
         "distance": mean(distances),
         "largest": max(distances),
@@ -388,12 +415,14 @@ def noise(run: Run) -> Values:
         columns = {n: [f"{n} {s} %" for s in shares] for n in ("NB", *proposed)}
         curves = {n: [accuracies[c][task] for c in columns[n]] for n in columns}
         panels[task] = (shares, curves)
+    shown = [i for i, share in enumerate(shares) if share % 5 == 0]
     rows = [
-        [task, name, *(f"{x:.2f}" for x in (*y, y[0] - y[-1]))]
+        [task, name, *(f"{x:.2f}" for x in (*(y[i] for i in shown), y[0] - y[-1]))]
         for task, (_, curves) in panels.items()
         for name, y in curves.items()
     ]
-    header = " | ".join(["task | method", *(f"{share} %" for share in shares), "fall"])
+    titles = [f"{shares[i]} %" for i in shown]
+    header = " | ".join(["task | method", *titles, "fall"])
     return {
         **_noise_outcomes(run, [curves for _, curves in panels.values()]),
         "repeats": run.results("noise").settings["repeats"],
@@ -407,7 +436,7 @@ def _noise_outcomes(run: Run, curves: Sequence[Any]) -> Values:
     """Return average falls from no noise, and average levels."""
     shares, proposed = (run.paper.shared[key] for key in ("noise_shares", "proposed"))
     falls = []
-    for i in (1, -1):
+    for i in (min(5, len(shares) - 2), -1):
         fall = {n: mean(c[n][0] - c[n][i] for c in curves) for n in proposed}
         text = ", ".join(f"{name} -{fall[name]:.1f}" for name in proposed)
         most = run.judged(max(proposed, key=fall.__getitem__) == "ENB")
@@ -423,25 +452,43 @@ def _noise_outcomes(run: Run, curves: Sequence[Any]) -> Values:
     }
 
 
-def dimensions(run: Run, step: int, n_train: int, n_test: int) -> Values:
-    """Figure 8: test accuracy and the share of useful weights, by attributes."""
+def weights_by_dimension(
+    run: Run, methods: Sequence[str], step: int, n_train: int, n_test: int
+) -> tuple[list[int], dict[str, list[float]], dict[str, list[float]]]:
+    """Return numbers of attributes, test accuracies, and shares of useful weights."""
+    return run.once(
+        ("dimensions", *methods),
+        lambda: _weights_by_dimension(run, methods, step, n_train, n_test),
+    )
+
+
+def _weights_by_dimension(
+    run: Run, methods: Sequence[str], step: int, n_train: int, n_test: int
+) -> tuple[list[int], dict[str, list[float]], dict[str, list[float]]]:
     import pandas as pd
 
-    run.say(f"{run.paper.name}: dimensions")
-    proposed, sizes = run.paper.shared["proposed"], list(range(2, 201, step))
-    accuracy: dict[str, list[float]] = {name: [] for name in proposed}
-    ratio: dict[str, list[float]] = {name: [] for name in proposed}
+    sizes = list(range(2, 201, step))
+    accuracy: dict[str, list[float]] = {name: [] for name in methods}
+    ratio: dict[str, list[float]] = {name: [] for name in methods}
     for d in sizes:
         rng = np.random.default_rng([SEED, d])
         (X, y), (Z, z) = (two_groups(n, d, rng) for n in (n_train, n_test))
         columns = [f"{group}{i + 1}" for group in "AB" for i in range(d // 2)]
         X, Z = (pd.DataFrame(cells, columns=columns) for cells in (X, Z))
-        for name in proposed:
+        for name in methods:
             fitted = fit_all_rows(run, name, X, y)
             weights = fitted.attribute_weights_
             total = float(weights.sum())
             accuracy[name].append(100.0 * float(np.mean(fitted.predict(Z) == z)))
             ratio[name].append(float(weights[d // 2 :].sum()) / total if total else 0.5)
+    return sizes, accuracy, ratio
+
+
+def dimensions(run: Run, step: int, n_train: int, n_test: int) -> Values:
+    """Figure 8: test accuracy and the share of useful weights, by attributes."""
+    run.say(f"{run.paper.name}: dimensions")
+    proposed = run.paper.shared["proposed"]
+    sizes, accuracy, ratio = weights_by_dimension(run, proposed, step, n_train, n_test)
     rows = [
         [str(d), *(f"{accuracy[n][i]:.1f} / {ratio[n][i]:.3f}" for n in proposed)]
         for i, d in enumerate(sizes)

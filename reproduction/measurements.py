@@ -128,31 +128,69 @@ def sets_of_at_most(run: Run, max_rows: int) -> list[str]:
     return [name for name, data in entries.items() if data["rows"] <= max_rows]
 
 
-def large_sets(
-    run: Run, max_small: int, n_printed: int, printed: Mapping[str, Sequence[int]]
-) -> Values | None:
-    """Figure 2: CWNB against the others on the larger data sets.
+def large_names(run: Run, group: str | None = None) -> list[str]:
+    """Name the large data sets of one group or of all: a paper's, or some by name."""
+    large = run.paper.shared["large"]
+    groups = large["groups"] if group is None else {group: large["groups"][group]}
+    small = by_size(run, "cwnb60", large["min_rows"])
+    names: list[str] = []
+    for members in groups.values():
+        names += by_size(run, members) if isinstance(members, str) else members
+    return [name for name in names if name not in small]
 
-    Printed are on how many data sets CWNB is better, and significantly so.
+
+def large_sets(
+    run: Run,
+    counted: Sequence[str],
+    n_printed: int,
+    printed: Mapping[str, Sequence[int]],
+) -> Values | None:
+    """Figure 2: CWNB against the others on the larger data sets, by group.
+
+    Printed are on how many data sets CWNB is better, and significantly so. The groups
+    that are ``counted`` stand for the paper's sets.
     """
-    small = sets_of_at_most(run, max_small)
-    summary = run.summary("tables", ["CWNB", *printed])
-    names = [name for name in summary.datasets if name not in small]
-    if not names:
-        return None
-    folds = summary.folds[[summary.datasets.index(name) for name in names]]
-    test = corrected_t_test(folds[:, :1] - folds, 1 / 9)
+    summary = run.summary("large", ["CWNB", *printed])
+    test = corrected_t_test(summary.folds[:, :1] - summary.folds, 1 / 9)
     ahead, is_significant = test.mean > 0, test.p_value <= 0.05
-    averages = 100 * folds.mean(axis=2)
-    rows, points, marks = [], {}, {}
+    large = run.paper.shared["large"]
+    members = {
+        key: [name for name in large_names(run, key) if name in summary.datasets]
+        for key in large["groups"]
+    }
+    members["both"] = [name for key in counted for name in members[key]]
+    chosen = {
+        key: [i for i, name in enumerate(summary.datasets) if name in names]
+        for key, names in members.items()
+    }
+    if not all(chosen.values()):
+        return None
+    rows, points, marks, gaps = [], {}, {}, {}
+    averages = 100 * summary.folds.mean(axis=2)
+    drawn = chosen["both"]
     for j, (name, counts) in enumerate(printed.items(), 1):
         masks = ahead[:, j], ahead[:, j] & is_significant[:, j]
         theirs = [100 * count / n_printed for count in counts]
-        ours = [100 * int(mask.sum()) / len(names) for mask in masks]
-        rows.append({"method": name, "theirs": theirs, "ours": ours})
-        points[name], marks[name] = averages[:, j], is_significant[:, j]
-    drawn = ["CWNB accuracy (%)", averages[:, 0], points, marks]
-    return {"rows": rows, "n": len(names), "max_small": max_small, "drawn": drawn}
+        shares = {
+            key: [100 * float(mask[places].mean()) for mask in masks]
+            for key, places in chosen.items()
+        }
+        rows.append({"method": name, "theirs": theirs, **shares})
+        gaps[name] = shares["both"][0] - theirs[0]
+        gaps[f"{name}, significantly"] = shares["both"][1] - theirs[1]
+        points[name], marks[name] = averages[drawn, j], is_significant[drawn, j]
+    far = {key: gap for key, gap in gaps.items() if abs(gap) > 100 / n_printed + 1e-9}
+    return {
+        "rows": rows,
+        "n": {key: len(places) for key, places in chosen.items()},
+        "names": {key: ", ".join(names) for key, names in members.items()},
+        "repeats": run.results("large").settings["repeats"],
+        "min_rows": large["min_rows"],
+        "n_figures": len(gaps),
+        "near": len(gaps) - len(far),
+        "away": ", ".join(f"{key} {gap:+.0f}" for key, gap in far.items()),
+        "drawn": ["CWNB accuracy (%)", averages[drawn, 0], points, marks],
+    }
 
 
 def variants(
@@ -178,6 +216,11 @@ def variants(
         }
         for j, name in enumerate(methods)
     ]
+    wins = [
+        (printed_wins[name], (tally.wins[0, j], tally.losses[0, j]))
+        for j, name in enumerate(methods)
+        if name in printed_wins
+    ]
     shown = {name: averaged(accuracies[name]) for name in methods}
     rows = []
     for name, theirs in printed.items():
@@ -186,13 +229,17 @@ def variants(
         shown[f"rounds {name[4:]}"] = averaged(rounds)
         values = np.array(list(rounds.values()))
         ours = [float(f(values)) for f in (np.mean, np.median, np.max)]
+        row = {"method": name, "theirs": theirs, "ours": ours, "n": len(theirs)}
         near = run.judged(abs(ours[0] - theirs[0]) <= 1)
-        rows.append({"method": name, "theirs": theirs, "ours": ours, "near": near})
+        same = sum(np.abs(np.subtract(ours, theirs)) <= 1)
+        rows.append({**row, "near": near, "same": same})
     averages = [mean(accuracies[name].values()) for name in methods]
     spread = max(averages) - min(averages)
     return {
         "rows": rows,
         "times": times,
+        "n_wins": 2 * len(wins),
+        "same_wins": int(np.equal(*np.swapaxes(wins, 0, 1)).sum()),
         "by_set": figures_table(shown),
         "spread": spread,
         "equal": spread < 1,

@@ -21,6 +21,9 @@ _AVERAGE = "**average**"
 SEED = 1
 """Seed of all folds and draws."""
 
+SUMMARY = ("document", "printed figures reproduced", "claims reached", "not reached")
+"""Columns of the summary on top of a page."""
+
 
 class ColumnPair(NamedTuple):
     """A printed column beside a measured one."""
@@ -137,6 +140,18 @@ class Verdict:
 
 
 @dataclass(frozen=True)
+class Count:
+    """How many figures of a printed column or table are reproduced, and which not."""
+
+    table: str
+    what: str
+    printed: int
+    reproduced: int
+    away: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
 class Picture:
     """A file without its suffix, and what returns a figure of matplotlib for it."""
 
@@ -153,6 +168,7 @@ class Section:
     text: str
     verdicts: tuple[Verdict, ...] = ()
     pictures: tuple[Picture, ...] = ()
+    counts: tuple[Count, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -185,6 +201,17 @@ class Reproduction:
         return [entry for section in self.sections for entry in section.verdicts]
 
     @property
+    def counts(self) -> list[Count]:
+        """The counts of all sections."""
+        return [entry for section in self.sections for entry in section.counts]
+
+    @property
+    def n_reproduced(self) -> tuple[int, int]:
+        """How many printed figures are reproduced, and how many were compared."""
+        counts = self.counts
+        return sum(c.reproduced for c in counts), sum(c.printed for c in counts)
+
+    @property
     def pictures(self) -> list[Picture]:
         """The pictures of all sections."""
         return [entry for section in self.sections for entry in section.pictures]
@@ -200,6 +227,11 @@ class Reproduction:
         parts += [f"**Incomplete.** {line}" for line in self.absent]
         if self.verdicts:
             parts += [f"{'#' * (level + 1)} Verdicts", _verdict_table(self.verdicts)]
+        if self.counts:
+            same, n = self.n_reproduced
+            share = f"{same:,} of {n:,} printed figures are reproduced."
+            parts += [f"{'#' * (level + 1)} Printed figures", share]
+            parts.append(_count_table(self.counts))
         for section in self.sections:
             parts += [f"{'#' * (level + 1)} {section.title}", section.text]
             if images is not None:
@@ -225,8 +257,33 @@ class Reproduction:
         document = path.read_text(encoding="utf-8") if path.exists() else ""
         text = f"Made by `{self.command}` (seed {SEED}).\n\n"
         text += self.to_markdown("images", level=3)
-        path.write_text(replace_section(document, self.name, text), encoding="utf-8")
+        document = replace_section(document, self.name, text)
+        if "<!-- begin summary -->" in document:
+            document = self.summarize(document)
+        path.write_text(document, encoding="utf-8")
         self.write_pictures(path.parent / "images")
+
+    def summarize(self, document: str) -> str:
+        """Put the document's row into the summary on top of a page."""
+        reached = [v for v in self.verdicts if v.reached is not None]
+        lost = [f"{v.table}: {v.what}" for v in reached if not v.reached]
+        same, n = self.n_reproduced
+        cells = [
+            f"{self.title.partition(':')[0]} (`{self.command}`)",
+            f"{same:,} of {n:,}" if n else "none to compare",
+            f"{len(reached) - len(lost)} of {len(reached)}",
+            "; ".join(lost) or "none",
+        ]
+        begin, end = "<!-- begin summary -->", "<!-- end summary -->"
+        old = document.partition(begin)[2].partition(end)[0].splitlines()
+        rows = [line for line in old if line.startswith("| ")][2:]
+        title = cells[0].partition(" (")[0]
+        places = [i for i, row in enumerate(rows) if row.startswith(f"| {title} (")]
+        new = markdown_table(SUMMARY, [cells]).splitlines()
+        rows[slice(places[0], places[0] + 1) if places else slice(len(rows), None)] = [
+            new[2]
+        ]
+        return replace_section(document, "summary", "\n".join([*new[:2], *rows]))
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything but the pictures, ready for JSON."""
@@ -237,8 +294,15 @@ class Reproduction:
             "absent": list(self.absent),
             "seconds": self.seconds,
             "verdicts": [asdict(entry) for entry in self.verdicts],
+            "counts": [asdict(entry) for entry in self.counts],
             "sections": {section.title: section.text for section in self.sections},
         }
+
+
+def _count_table(counts: Iterable[Count]) -> str:
+    rows = [[str(cell) for cell in astuple(entry)] for entry in counts]
+    header = ["table", "what", "printed", "reproduced", "not reproduced"]
+    return markdown_table([*header, "best explanation"], rows)
 
 
 def _verdict_table(verdicts: Iterable[Verdict]) -> str:

@@ -25,6 +25,9 @@ from reproduction.report import (
 from steelyard.lab.data.datasets import load_dataset
 from steelyard.lab.statistics import Zeros, wilcoxon_signed_rank, win_tie_loss
 
+N_SETS = 60
+"""Data sets of the CWNB paper."""
+
 # -------------------------------------------------------------------------- data table
 
 
@@ -101,7 +104,7 @@ def accuracy_table(
         allowed = (tolerances or {}).get(pair.title, tolerance)
         columns[pair.title] = {
             **_judged(run, pair, allowed),
-            "counted": sum(abs(gap) <= count_within for gap in pair.gaps.values()),
+            **_counted(pair, count_within),
             "note": (notes or {}).get(pair.title, ""),
             "seconds": run.seconds(chosen[pair.title][0])[chosen[pair.title][1]],
         }
@@ -112,6 +115,14 @@ def accuracy_table(
         "by_set": "\n\n".join(tables),
         "n": len(pair.gaps),
     }
+
+
+def _counted(pair: ColumnPair, within: float) -> Values:
+    """Return how many figures are near print, and the others, the furthest first."""
+    far = [(gap, name) for name, gap in pair.gaps.items() if abs(gap) > within]
+    far.sort(key=lambda entry: -abs(entry[0]))
+    away = ", ".join(f"{name} {gap:+.1f}" for gap, name in far)
+    return {"counted": len(pair.gaps) - len(far), "away": away}
 
 
 def _judged(run: Run, pair: ColumnPair, allowed: float) -> Values:
@@ -178,7 +189,21 @@ def rank_table(
         "rows": rows,
         "accuracies": figures_table({name: averaged(columns[name]) for name in shown}),
         "friedman": summary.friedman,
+        **_ranks_reproduced(rows, len(summary.datasets)),
     }
+
+
+def _ranks_reproduced(rows: Sequence[Mapping[str, Any]], n: int) -> Values:
+    """Count averages, ranks, and shares of wins, losses and sets ahead near print."""
+    same = []
+    for row in rows:
+        same.append(abs(row["average"][1] - row["average"][0]) <= 1)
+        same.append(abs(row["rank"][1] - row["rank"][0]) <= 0.25)
+        for key in ("wins", "ahead"):
+            theirs, ours = (cell.split(" / ") for cell in row[key].split(" | "))
+            shares = zip(theirs, ours, strict=True)
+            same += [abs(int(a) / N_SETS - int(b) / n) <= 0.05 for a, b in shares if a]
+    return {"n_figures": len(same), "n_same": int(sum(same))}
 
 
 def _order(run: Run, rows: Sequence[Mapping[str, Any]]) -> Values:
@@ -229,7 +254,13 @@ def win_tie_loss_table(
         if j != i
     ]
     behind = int((2 * ahead > len(matrix)).sum())
-    return {"rows": rows, "n": len(rows), "behind": behind}
+    theirs, ours = (
+        [cell for row in rows for cell in row[key].split("/")]
+        for key in ("tally", "plain")
+    )
+    same = [a == b for a, b in zip(theirs, ours, strict=True)]
+    counted = {"n_printed": len(same), "same": sum(same)}
+    return {"rows": rows, "n": len(rows), "behind": behind, **counted}
 
 
 # --------------------------------------------------------------------- Wilcoxon matrix
@@ -323,7 +354,8 @@ def draw_curves(
         axes.set_axis_off()
     for axes, (title, (x, curves)) in zip(grid.ravel(), panels.items(), strict=False):
         for i, (name, y) in enumerate(curves.items()):
-            style = {"marker": _MARKERS[i], "linestyle": _LINES[i]}
+            style: dict[str, Any] = {"marker": _MARKERS[i], "linestyle": _LINES[i]}
+            style["markevery"] = max(1, len(x) // 10)
             axes.plot(
                 x, y, label=name, markersize=8 - i, fillstyle="none", lw=1.2, **style
             )

@@ -2,6 +2,7 @@
 
 import json
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -13,12 +14,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reproduction import documents, exponential_loss
+from reproduction import documents, exponential_loss, leads
 from reproduction.documents import PAPERS, read_paper, reproduce
-from reproduction.engine import Run
+from reproduction.engine import MissingDataError, Run
 from reproduction.measurements import by_size
 from reproduction.report import (
     ColumnPair,
+    Count,
     Picture,
     Reproduction,
     Section,
@@ -48,6 +50,7 @@ from steelyard.lab.data.datasets import (
 )
 from steelyard.lab.data.datasets import load_dataset as load_any
 from steelyard.lab.protocols import PROTOCOLS, discretize_whole
+from steelyard.table.discretizers.mdl import MDLDiscretizer
 
 FOLDER = os.environ.get("STEELYARD_DATA")
 needs_data = pytest.mark.skipif(
@@ -652,3 +655,103 @@ def test_counts_of_data_sets_are_those_of_the_papers():
     run = real_run(replace(read_paper("rnb"), data=("labor", "zoo", "glass", "vote")))
     values = data_table(run, "rnb_table2")
     assert values["differ"] == "glass classes 7, here 6"
+
+
+# -------------------------------------------------------------------- what print hides
+
+
+def test_report_counts_printed_figures_and_says_which_are_not_reproduced():
+    counts = (
+        Count("Table 1", "counts", 10, 10, "", ""),
+        Count("Table 2", "accuracies of NB", 4, 3, "iris -2.0", "other folds"),
+    )
+    report = Reproduction("rnb", "Title", (Section("Table 1", "text", counts=counts),))
+    text = report.to_markdown()
+    assert report.n_reproduced == (13, 14)
+    assert "13 of 14 printed figures are reproduced." in text
+    assert "| Table 2 | accuracies of NB | 4 | 3 | iris -2.0 | other folds |" in text
+    assert report.as_dict()["counts"][1]["reproduced"] == 3
+
+
+def test_summary_on_top_has_a_row_for_each_document_and_replaces_it():
+    lost = Verdict("Table 1", "average", "80", "70", False)
+    section = Section("Table 1", "", (lost,), counts=(Count("1", "x", 5, 4, ""),))
+    rnb = Reproduction("rnb", "RNB paper: Tables", (section,))
+    spss = Reproduction("spss", "SPSS manual: path", ())
+    page = "# Page\n\n<!-- begin summary -->\n<!-- end summary -->\n"
+    for report in (rnb, spss, replace(rnb, repeats=3), spss):
+        page = report.summarize(page)
+    assert page.splitlines()[4:] == [
+        "| document | printed figures reproduced | claims reached | not reached |",
+        "| --- | ---: | ---: | ---: |",
+        "| RNB paper (`steelyard reproduce rnb --repeats 3`) | 4 of 5 | 0 of 1 "
+        "| Table 1: average |",
+        "| SPSS manual (`steelyard reproduce spss`) | none to compare | 0 of 0 "
+        "| none |",
+        "",
+        "<!-- end summary -->",
+    ]
+
+
+def test_misprint_of_task_17_gives_all_of_table_4():
+    run = Run(read_paper("exponential"), None, progress=False)
+    found = leads._misprint(run, "Wall 24R", "LNB", 87.41)
+    assert found["disagree"] == "LNB on Wall 24R"
+    assert (found["n_cells"], found["n_tests"], found["put_right"]) == (280, 40, 40)
+    assert found["as_printed"] < 40
+    # Another accuracy for that cell does not.
+    assert leads._misprint(run, "Wall 24R", "LNB", 87.71)["put_right"] < 40
+
+
+def test_columns_constant_within_a_class_are_left_out():
+    X = pd.DataFrame({"same": [1, 1, 1, 2, 3, 4], "varied": [1, 2, 3, 4, 5, 6.5]})
+    X["kind"] = list("aabbab")
+    y = np.repeat([0, 1], 3)
+    clf = leads.without_constants("NB").fit(X, y)
+    assert clf.dropped_ == ["same"]
+    plain = clf.estimator.fit(X[["varied", "kind"]], y)
+    np.testing.assert_array_equal(
+        clf.predict_proba(X), plain.predict_proba(X[["varied", "kind"]])
+    )
+    assert (clf.predict(X) == plain.predict(X[["varied", "kind"]])).all()
+
+
+def test_figure_8_from_zero_begins_at_zero_and_keeps_the_paper_s_settings():
+    clf = leads.from_zero("GDNB", max_iter=7)
+    assert clf.solver.start == 0.0 and clf.max_iter == 7
+    assert read_paper("exponential").classifier("ENB, stopped").solver == "published"
+
+
+def test_leads_of_which_nothing_was_measured_are_left_out():
+    run = Run(read_paper("rnb"), None, progress=False)
+    rows = [{"what": "a", "outcome": "{x:.1f}"}, {"what": "b", "outcome": "{y}"}]
+    written = leads._written(run, rows, {"x": 2.0})["leads"]
+    assert [row["outcome"] for row in written] == ["2.0"]
+    assert written[0]["shown_by"] == "`steelyard reproduce rnb`"
+    with pytest.raises(MissingDataError):
+        leads._written(run, rows, {})
+
+
+@pytest.mark.parametrize("name", ["rnb", "cwnb", "exponential"])
+def test_every_lead_says_what_it_was_found_on_and_how_it_is_marked(name):
+    (section,) = (
+        s for s in read_paper(name).sections if s["title"] == "What print hides"
+    )
+    for lead in section["measure"].keywords["leads"]:
+        assert {"what", "found_on", "tested_on", "marked", "outcome"} <= lead.keys()
+
+
+def test_cuts_of_the_study_are_those_of_the_library():
+    path = Path(documents.__file__).parents[1] / "studies" / "rnb_discretisers.py"
+    study = runpy.run_path(str(path))
+    rng = np.random.default_rng(4)
+    y = rng.integers(3, size=200)
+    for digits in (0, 2):
+        values = (y + rng.normal(size=200)).round(digits)
+        for better, candidates in ((False, "rows"), (True, "distinct")):
+            library = MDLDiscretizer(better_encoding=better)
+            edges = library.fit(values[:, None], y).edges_[0]
+            cuts = study["mdl_cuts"](values, y, candidates=candidates)
+            np.testing.assert_allclose(cuts, edges)
+    assert len(study["mdl_cuts"](values, y, bar=0.25)) > len(cuts)
+    assert len(study["mdl_cuts"](rng.normal(size=200), y, at_least_one=True)) == 1
