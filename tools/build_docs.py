@@ -26,7 +26,6 @@ from docsite.checks import broken_links, not_found
 from docsite.gallery import gallery_pages, run_examples, with_cards
 from docsite.model_pages import model_pages
 from docsite.pages import (
-    anchor,
     markdown,
     split_page,
     toctree,
@@ -145,10 +144,6 @@ def table(what: str) -> str:
     if what == "further settings":
         rows = [row for name in classes() for row in own_settings(name)]
         return markdown(("class", "name", "default", "values", "meaning"), rows)
-    if what == "verdicts":
-        headers = ("document", "reached", "not reached", "which")
-        text = (ROOT / "docs/reproduction.md").read_text(encoding="utf-8")
-        return markdown(headers, verdicts(text))
     name = what.removeprefix("settings of ")
     rows = (
         own_settings(name)
@@ -156,22 +151,6 @@ def table(what: str) -> str:
         else settings_of(steelyard.NaiveBayes)
     )
     return markdown(("name", "default", "values", "meaning"), [row[1:] for row in rows])
-
-
-def verdicts(text: str) -> list[tuple[str, ...]]:
-    """Return how many published figures of each document were reached."""
-    rows: list[tuple[str, ...]] = []
-    for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
-        heading = part.partition("\n")[0]
-        tables = re.findall(r"^#### Verdicts\n\n((?:\|.*\n)+)", part, re.MULTILINE)
-        lines = [line for found in tables for line in found.splitlines()[2:]]
-        cells = [re.split(r" *(?<!\\)\| *", line) for line in lines]
-        lost = [f"{cell[1]}: {cell[2]}" for cell in cells if cell[5] == "no"]
-        n_reached = sum(cell[5] == "yes" for cell in cells)
-        if cells:
-            link = f"[{heading}](#{anchor(heading)})"
-            rows.append((link, str(n_reached), str(len(lost)), "; ".join(lost)))
-    return rows
 
 
 def file_row(name: str) -> tuple[str, ...]:
