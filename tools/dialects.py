@@ -29,7 +29,10 @@ NOTES = {
     "spark": "run it with `spark.sql`, without the semicolon",
     "mysql": "as `mariadb`, with `VALUES ROW`",
     "clickhouse": "three settings of the session allow long queries",
-    "redshift": "stages have no fence: many classes may be slow",
+    **dict.fromkeys(
+        ("bigquery", "snowflake", "sqlserver", "redshift"),
+        "stages have no fence: many classes may be slow",
+    ),
     "oracle": "`''` is a missing cell: models with that value are refused",
 }
 

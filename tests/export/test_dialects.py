@@ -229,6 +229,26 @@ def test_the_first_row_of_a_union_says_the_types():
     assert " AS VARCHAR(MAX)) AS sy_k" in text and " AS float8) AS sy_n11" in text
 
 
+@pytest.mark.parametrize("dialect", ["redshift", "oracle"])
+def test_a_union_of_many_values_is_no_deep_tree(dialect):
+    sqlglot = pytest.importorskip("sqlglot")
+    X = pd.DataFrame({"city": [f"c{i:04}" for i in range(3_000)] * 2})
+    y = np.where(np.arange(6_000) % 7 < 3, "a", "b")
+    text = export.to_sql(sy.NaiveBayes(keep_identifiers=True).fit(X, y), dialect)
+    table = re.search(r"LEFT JOIN (\(.*\)) sy_\w+\s+ON", text, re.DOTALL)[1]
+    assert table.count("UNION ALL") == 2_999
+    (tree,) = sqlglot.parse(re.sub(r"(?<=\d)d\b", "", table), dialect=PARSED[dialect])
+    depth, level = 0, [tree]
+    while level := [child for node in level for child in node.iter_expressions()]:
+        depth += 1
+    assert depth < 200
+    # Rows are what they were: DuckDB reads them as Redshift does.
+    if dialect == "redshift":
+        duckdb = pytest.importorskip("duckdb")
+        rows = duckdb.sql(f"SELECT sy_k FROM {table.replace('(MAX)', '')} t").fetchall()
+        assert sorted(rows) == sorted({(f"{cell}|",) for cell in X["city"]})
+
+
 def test_escapes(model):
     written = {
         "duckdb": "'it''s'",

@@ -8,8 +8,8 @@ from textwrap import fill
 
 from steelyard.export.sql_dialect import Dialect
 
-# Terms of a sum in one pair of parentheses: databases refuse expressions that are
-# nested deeper than 1,000, as a flat sum of 1,000 terms is.
+# Terms of a sum, or rows of a union, in one pair of parentheses: databases refuse
+# expressions that are nested deeper than 1,000, as a flat sum of 1,000 terms is.
 _GROUP = 32
 
 _ROWS_PER_INSERT = 500
@@ -125,16 +125,22 @@ class Statement:
             names = ", ".join(f"row[{i}] AS {f}" for i, f in enumerate(fields, 1))
             parts = {"alias": alias, "names": names, "text": f"[\n[{text}]\n]"}
             return self.dialect.packed.format(**parts)
-        form, first = self.dialect.rows, list(rows[0])
-        if form.first:
-            # Redshift cannot compare text with literals that have no type.
-            of = zip(first, types, fields, strict=True)
-            first = [f"CAST({x} AS {kind}) AS {name}" for x, kind, name in of]
-        lines = [(form.first or form.row).format(", ".join(first))]
-        lines += [form.row.format(", ".join(row)) for row in rows[1:]]
+        form = self.dialect.rows
+        lines = [form.row.format(", ".join(row)) for row in rows]
+        # A union of thousands is a tree as deep, too deep for parsers: it gets groups.
+        step = len(rows) if form.between == "," else _GROUP
+        # Redshift cannot compare text with literals that have no type.
+        for i in range(0, len(rows) if form.first else 0, step):
+            of = zip(rows[i], types, fields, strict=True)
+            typed_row = (f"CAST({x} AS {kind}) AS {name}" for x, kind, name in of)
+            lines[i] = form.first.format(", ".join(typed_row))
         typed = fill(", ".join(map(" ".join, zip(fields, types, strict=True))), 80)
         parts = {"alias": alias, "fields": ", ".join(fields), "types": typed}
-        inner = f"{form.between}\n    ".join(lines)
+        between = f"{form.between}\n    "
+        while len(lines) > step:
+            groups = (lines[i : i + step] for i in range(0, len(lines), step))
+            lines = [f"({between.join(group)})" for group in groups]
+        inner = between.join(lines)
         return f"{form.head.format(**parts)}\n    {inner}{form.tail.format(**parts)}"
 
     def _create(
