@@ -224,6 +224,8 @@ class EvolvedWeightsNB(StandardNB):
     time by a step up or down, the one that gains most, as Zhang and Sheng (2004) do by
     the area under the ROC curve; a generation tries all such moves.
 
+    As published, as far as is known: ``missing="impute", cardinality="declared"``.
+
     References
     ----------
     J. Wu, Z. Cai (2011), "Attribute weighting via differential evolution algorithm for

@@ -92,7 +92,8 @@ class CorrelationWeightedNB(FilteredNB):
         \frac{\sum_{k \ne j} I(A_j;A_k)}{\text{mean}_l \sum_{k \ne l} I(A_l;A_k)}\Bigr)
 
     The weights scatter around one half, so that probabilities are flatter than those of
-    naive Bayes.
+    naive Bayes. As published, as far as is known:
+    ``missing="impute", cardinality="declared"``.
 
     References
     ----------
@@ -147,7 +148,8 @@ class DeepWeightedNB(FilteredNB):
 
     The other attributes have weight 1. ``selected_features_`` names the subset in order
     of choice; see ``SubsetWeighting`` for its search and the settings ``max_stale``,
-    ``locally_predictive`` and ``zero_is_one``.
+    ``locally_predictive`` and ``zero_is_one``. As published, as far as is known:
+    ``missing="impute", cardinality="declared"``.
 
     References
     ----------

@@ -141,7 +141,9 @@ class LazyAttributeInstanceNB(_LazyNB):
     .. math:: u_i(x) = 1 + \sum_j [x_{ij} = x_j], \qquad
        z_c(x) = \log \pi_c(u) + \sum_j w_j \log \theta_{j,x_j|c}(u)
 
-    Gaussian attributes take no part; bin numbers instead (the default).
+    Gaussian attributes take no part; bin numbers instead (the default). As
+    published, as far as is known: ``numeric="equal-width", missing="impute",
+    cardinality="declared"``.
 
     References
     ----------

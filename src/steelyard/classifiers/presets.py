@@ -42,7 +42,9 @@ class AttributeWeightedNB(WeightedNB):
 
     .. math:: z_c(x) = \log \pi_c + \sum_j w_j \log \theta_{j,x_j|c}
 
-    Squared error by default (WANBIA-MSE); ``loss="log"`` is WANBIA-CLL.
+    Squared error by default (WANBIA-MSE); ``loss="log"`` is WANBIA-CLL. As
+    published, as far as is known, a missing cell is a value and L-BFGS-B stops early:
+    ``solver="published", missing="value", cardinality="declared"``.
 
     References
     ----------
@@ -87,6 +89,8 @@ class ValueWeightedNB(WeightedNB):
     .. math:: z_c(x) = \log \pi_c + \sum_j W_{c,j,x_j} \log \theta_{j,x_j|c}
 
     Conditional log-likelihood by default (CAVWNB-CLL); ``loss="brier"`` is CAVWNB-MSE.
+    As published, as far as is known: ``solver="published", numeric="equal-width",
+    missing="impute", cardinality="declared"``.
 
     References
     ----------
@@ -138,6 +142,9 @@ class CorrelationAdjustedNB(WeightedNB):
     by at most ``max_iter`` = 50 iterations of L-BFGS-B: the cap belongs to the method,
     so that reaching it draws no warning. ``loss="log"`` adjusts by the conditional
     log-likelihood, whose optimum does not depend on the start.
+
+    As published, as far as is known:
+    ``missing="impute", cardinality="declared"``.
 
     References
     ----------
@@ -230,6 +237,9 @@ class GeneralizedDevianceNB(_KimLeeNB):
 
 class SquaredErrorNB(_KimLeeNB):
     """MSE: WANBIA's squared error with Gaussian attributes, as Kim and Lee compare it.
+
+    They have no upper bound and a model for each pair of classes: ``bounds=(0, None),
+    solver="published", multiclass="one-vs-one"``.
 
     References
     ----------

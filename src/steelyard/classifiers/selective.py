@@ -200,7 +200,8 @@ class CostSensitiveNB(SelectedNB):
     by best-first search forward from the empty set, with stratified cross-validation on
     the training rows. Folds have separate counts, which add up; nothing is encoded
     or fitted again. A search that ends early, by ``max_stale`` or an interruption,
-    keeps the best subset it has seen.
+    keeps the best subset it has seen. As published, as far as is known:
+    ``missing="impute", cardinality="declared"``.
 
     References
     ----------
