@@ -354,6 +354,8 @@ def _count(spec: Mapping[str, Any], table: str, values: Values) -> Count:
         spec.get(key, "").format_map(values) for key in ("what", "away", "note")
     )
     n, same = (int(spec[key].format_map(values)) for key in ("printed", "reproduced"))
+    if same == n:
+        away = note = ""
     return Count(spec.get("table", table), what, n, same, away, note)
 
 

@@ -242,7 +242,7 @@ def variants(
         "same_wins": int(np.equal(*np.swapaxes(wins, 0, 1)).sum()),
         "by_set": figures_table(shown),
         "spread": spread,
-        "equal": spread < 1,
+        "equal": run.judged(spread < 1),
     }
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reproduction import documents, exponential_loss, leads
+from reproduction import documents, engine, exponential_loss, leads
 from reproduction.documents import PAPERS, read_paper, reproduce
 from reproduction.engine import MissingDataError, Run
 from reproduction.measurements import by_size
@@ -755,3 +755,16 @@ def test_cuts_of_the_study_are_those_of_the_library():
             np.testing.assert_allclose(cuts, edges)
     assert len(study["mdl_cuts"](values, y, bar=0.25)) > len(cuts)
     assert len(study["mdl_cuts"](rng.normal(size=200), y, at_least_one=True)) == 1
+
+
+def test_a_lead_holds_if_it_does_wherever_it_was_not_found():
+    assert leads._holds(True, True) == "tested, holds"
+    assert leads._holds(True, False) == "tested, in part"
+    assert leads._holds(False) == "tested, does not hold"
+
+
+def test_explanations_are_of_figures_that_are_not_reproduced():
+    spec = {"what": "x", "printed": "{n}", "reproduced": "{m}", "note": "folds"}
+    some = engine._count(spec, "Table 1", {"n": 3, "m": 2})
+    assert (some.printed, some.reproduced, some.note) == (3, 2, "folds")
+    assert engine._count(spec, "Table 1", {"n": 3, "m": 3}).note == ""
