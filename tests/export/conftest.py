@@ -144,7 +144,7 @@ def need_engine():
     """Skip a test if the program of a format is not installed."""
 
     def need(kind):
-        program = {"r": "Rscript"}.get(kind)
+        program = {"r": "Rscript", "h": "cc"}.get(kind)
         if program and shutil.which(program) is None:
             pytest.skip(f"{program} is not installed")
 
@@ -162,6 +162,23 @@ def run_r(need_engine, tmp_path):
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0 and not done.stderr, done.stderr
         return done.stdout
+
+    return run
+
+
+@pytest.fixture
+def run_c(need_engine, tmp_path):
+    """Compile and run the body of a program of C, and return what it prints."""
+    need_engine("h")
+
+    def run(body, *options):
+        program = '#include <stdio.h>\n#include "model.h"\nint main(void) {\n%s}\n'
+        (tmp_path / "main.c").write_text(program % body, encoding="ascii")
+        compile_it = ["cc", "-std=c99", *options, "main.c", "-o", "main", "-lm"]
+        done = subprocess.run(compile_it, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0 and not done.stderr, done.stderr
+        command = [tmp_path / "main"]
+        return subprocess.run(command, capture_output=True, check=True).stdout.decode()
 
     return run
 

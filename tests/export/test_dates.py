@@ -13,6 +13,7 @@ import pytest
 
 import steelyard as sy
 from steelyard import export
+from steelyard.export.c import c_text, to_c
 from steelyard.export.plan import Column
 from steelyard.export.r import r_vector, to_r
 from steelyard.export.sql_dialect import DIALECTS
@@ -125,6 +126,22 @@ def test_r_reads_one_form_of_dates(clf, expected, run_r, tmp_path):
         found = run_r(f"source('model.R')\n{program}cat(sprintf('%a', unlist(p)))")
         proba = [*map(float.fromhex, found.split())]
         np.testing.assert_allclose(proba, expected["2024-01-31"], rtol=0, atol=1e-12)
+
+
+def test_c_reads_one_form_of_dates(clf, expected, run_c, tmp_path):
+    (tmp_path / "model.h").write_text(to_c(clf), encoding="ascii")
+    rows = ", ".join(f"{{{c_text(text)}}}" for text in TEXTS)
+    found = run_c(
+        f"model_row rows[] = {{{rows}}};"
+        f"for (int i = 0; i < {len(TEXTS)}; i++) {{ model_answer a;"
+        " const char *wrong = model_score(rows + i, &a);"
+        ' if (wrong) printf(strstr(wrong, "takes dates such as") ? "-\\n" : wrong);'
+        ' else printf("%a %a %a\\n", a.probability[0], a.probability[1],'
+        " a.probability[2]); }"
+    )
+    lines = [line.split() for line in found.splitlines()]
+    proba = [None if of == ["-"] else [*map(float.fromhex, of)] for of in lines]
+    agree(dict(zip(TEXTS, proba, strict=True)), expected)
 
 
 def test_databases_read_one_form_of_dates(clf, expected):

@@ -205,7 +205,7 @@ def test_onnxruntime(case):
 
 
 @pytest.mark.engines
-@pytest.mark.parametrize("kind", ["r"])
+@pytest.mark.parametrize("kind", ["r", "h"])
 def test_programs(case, kind, need_engine):
     clf, X, _, _ = case
     need_engine(kind)

@@ -109,7 +109,7 @@ def test_columns_of_the_count_are_those_of_the_model(case):
     np.testing.assert_array_equal(n_unknown, np.sum(cells, axis=0))
 
 
-@pytest.mark.parametrize("kind", ["duckdb", "sqlite", "onnx", "py", "js", "r"])
+@pytest.mark.parametrize("kind", ["duckdb", "sqlite", "onnx", "py", "js", "r", "h"])
 def test_engines_agree(case, kind, need_engine):
     clf, X = case
     need_engine(kind)

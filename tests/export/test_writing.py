@@ -106,7 +106,7 @@ def test_a_loaded_model_gives_the_same_bytes(kind, model, tmp_path):
     assert first == (tmp_path / "b").read_bytes() and len(first) > 500
 
 
-@pytest.mark.parametrize("kind", ["js", "py", "r", "duckdb", "sqlite", "onnx"])
+@pytest.mark.parametrize("kind", ["js", "py", "r", "h", "duckdb", "sqlite", "onnx"])
 def test_engines_agree_and_a_difference_is_seen(kind, model, monkeypatch, need_engine):
     _, clf = model
     need_engine(kind)
@@ -179,7 +179,7 @@ def dated():
     return X, sy.NaiveBayes().fit(X, np.where(moments.hour < 8, "night", "day"))
 
 
-@pytest.mark.parametrize("kind", ["py", "js", "r", "duckdb", "sqlite", "onnx"])
+@pytest.mark.parametrize("kind", ["py", "js", "r", "h", "duckdb", "sqlite", "onnx"])
 def test_models_of_dates_take_dates(dated, kind, need_engine):
     X, clf = dated
     need_engine(kind)

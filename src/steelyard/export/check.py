@@ -22,11 +22,13 @@ import numpy as np
 
 from steelyard.classifiers.fitted import answering_model
 from steelyard.exceptions import ParameterError
+from steelyard.export.c import c_text, row_fields
 from steelyard.export.formats import FORMATS, content_of
 from steelyard.export.onnx import input_columns, missing_texts
 from steelyard.export.plan import Plan
 from steelyard.export.r import r_text, r_vector
 from steelyard.export.reading import plan_of
+from steelyard.export.source import json_plan
 from steelyard.export.sql import SQLOptions, fields_of, sql_statements
 from steelyard.export.sql_dialect import DIALECTS, dialect_of
 from steelyard.table.frames import as_table
@@ -267,6 +269,51 @@ def _in_r(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
     return _by_position(clf, words, len(X))
 
 
+_C_PROGRAM = """
+#include <stdio.h>
+#include "model.h"
+static const model_row rows[] = {
+%s};
+int main(void) {
+  for (int i = 0; i < %d; i++) {
+    model_answer answer;
+    const char *wrong = model_score(rows + i, &answer);
+    if (wrong) return fprintf(stderr, "%%s", wrong), 1;
+    printf("%%d", answer.prediction);
+    for (int c = 0; c < %d; c++) printf(" %%a", answer.probability[c]);
+    printf("%s\\n"%s);
+  }
+  return 0;
+}
+"""
+
+
+def _in_c(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
+    compiler = _program("cc", "a compiler of C, such as gcc")
+    plan, k = json_plan(plan_of(clf)), len(clf.classes_)
+    fields, lines = row_fields(plan), []
+    for row in cells_of(X):
+        cells = []
+        for of in fields:
+            cell, is_text = row[of.column], of.kind in ("text", "date")
+            if cell is None:
+                cells.append("NULL" if is_text else "NAN")
+            else:
+                cells.append(c_text(str(cell)) if is_text else repr(float(cell)))
+        lines.append(f"{{{', '.join(cells) or 0}}},\n")
+    count = (" %d", ", answer.unknown_cells") if plan.counted() else ("", "")
+    program = _C_PROGRAM % ("".join(lines), len(X), k, *count)
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "model.h").write_bytes(content_of(clf, "h", **options))
+        (Path(folder) / "main.c").write_text(program, encoding="ascii")
+        _output([compiler, "-std=c99", "-o", "main", "main.c", "-lm"], folder)
+        lines = _output([str(Path(folder) / "main")], folder).splitlines()
+    words = [line.split() for line in lines]
+    classes = clf.classes_.tolist()
+    labels = [classes[int(position)] for position, *_ in words]
+    return labels, [[float.fromhex(word) for word in line[1:]] for line in words]
+
+
 def _columns(X: Any) -> dict[str, list[Any]]:
     """Return the columns of a frame as plain lists, as ``cells_of``."""
     rows = cells_of(X)
@@ -450,6 +497,7 @@ ENGINES: dict[str, tuple[str, Callable[..., Scored]]] = {
     "py": ("Python", _in_python),
     "js": ("Node", _in_node),
     "r": ("R", _in_r),
+    "h": ("C", _in_c),
     "onnx": ("onnxruntime", _in_onnxruntime),
     "pmml": ("JPMML", _in_jpmml),
     "sqlite": ("SQLite", _in_sqlite),

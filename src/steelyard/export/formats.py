@@ -41,6 +41,7 @@ FORMATS = {
     "js": Format("JavaScript", "source.to_javascript"),
     "py": Format("Python", "source.to_python"),
     "r": Format("R", "r.to_r"),
+    "h": Format("C", "c.to_c"),
 }
 """All formats, by the ending of their files in small letters."""
 
