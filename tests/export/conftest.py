@@ -141,12 +141,14 @@ def run_node(node, tmp_path):
 
 @pytest.fixture(scope="session")
 def need_engine():
-    """Skip a test if the program of a format is not installed."""
+    """Skip a test if the engine of a format is not installed."""
 
     def need(kind):
         program = {"r": "Rscript", "h": "cc"}.get(kind)
         if program and shutil.which(program) is None:
             pytest.skip(f"{program} is not installed")
+        if kind == "xlsx":
+            pytest.importorskip("formulas")
 
     return need
 

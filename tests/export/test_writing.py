@@ -100,13 +100,17 @@ def test_texts_are_those_of_the_last_release_that_changed_them(model, name):
 def test_a_loaded_model_gives_the_same_bytes(kind, model, tmp_path):
     _, clf = model
     clf.save(tmp_path / "model.json")
+    if kind == "xlsx":
+        pytest.importorskip("openpyxl")
     clf.export(tmp_path / f"a.{kind}")
     sy.load(tmp_path / "model.json").export(tmp_path / "b", format=kind)
     first = (tmp_path / f"a.{kind}").read_bytes()
     assert first == (tmp_path / "b").read_bytes() and len(first) > 500
 
 
-@pytest.mark.parametrize("kind", ["js", "py", "r", "h", "duckdb", "sqlite", "onnx"])
+@pytest.mark.parametrize(
+    "kind", ["js", "py", "r", "h", "xlsx", "duckdb", "sqlite", "onnx"]
+)
 def test_engines_agree_and_a_difference_is_seen(kind, model, monkeypatch, need_engine):
     _, clf = model
     need_engine(kind)
@@ -179,7 +183,9 @@ def dated():
     return X, sy.NaiveBayes().fit(X, np.where(moments.hour < 8, "night", "day"))
 
 
-@pytest.mark.parametrize("kind", ["py", "js", "r", "h", "duckdb", "sqlite", "onnx"])
+@pytest.mark.parametrize(
+    "kind", ["py", "js", "r", "h", "xlsx", "duckdb", "sqlite", "onnx"]
+)
 def test_models_of_dates_take_dates(dated, kind, need_engine):
     X, clf = dated
     need_engine(kind)

@@ -351,7 +351,7 @@ def _content_of(
 ) -> bytes:
     """Return the bytes of a file of some format."""
     kind = Path(path).suffix.lower().lstrip(".") if format is None else format
-    if kind in FORMATS:
+    if kind in FORMATS and kind not in _WRITERS:
         if len(card.cards) > 1:
             raise ParameterError(
                 f"There are {len(card.cards)} cards, one for each class, and a file "
@@ -362,7 +362,7 @@ def _content_of(
         given = f"the ending of {str(path)!r}" if format is None else repr(format)
         raise ParameterError(
             f"A card has no format by {given}. Known: "
-            f"{', '.join([*_WRITERS, *FORMATS])}."
+            f"{', '.join(dict.fromkeys([*_WRITERS, *FORMATS]))}."
         )
     if options:
         raise ParameterError(

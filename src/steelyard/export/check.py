@@ -348,6 +348,52 @@ def _by_position(clf: BaseNB, words: list[str], n: int) -> Scored:
     return labels, [numbers[i * k : i * k + k] for i in range(n)]
 
 
+def _in_formulas(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
+    formulas, k = _engine("formulas"), len(clf.classes_)
+    reader = import_module("openpyxl").load_workbook
+    dates = {column.date for column in plan_of(clf).columns} & {*X}
+    days = {
+        name: (X[name] - np.datetime64("1899-12-30")) / np.timedelta64(1, "D")
+        for name in dates
+    }
+    plain = X.assign(**days)
+    plain = plain.astype(object).where(plain.notna(), None)
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "model.xlsx")
+        Path(path).write_bytes(content_of(clf, "xlsx", **options))
+        names = [cell.value for cell in reader(path)["answer"]["A"]]
+
+        class ExactModel(formulas.ExcelModel):  # type: ignore[name-defined]
+            """A workbook whose numbers are not rounded to 15 decimal places."""
+
+            def compile_cell(self, cell: Any, *others: Any) -> Any:
+                cell.data_type = {"n": "number"}.get(cell.data_type, cell.data_type)
+                return super().compile_cell(cell, *others)
+
+        book = ExactModel().loads(path).finish()
+    first = names.index("column") + 1
+    n_results = 1 + k + bool(plan_of(clf).counted())
+    places = {name: f"B{first + 1 + i}" for i, name in enumerate(names[first:])}
+    places = {name: place for name, place in places.items() if name in X}
+    sheet = "'[model.xlsx]ANSWER'!"
+    inputs = [f"{sheet}{place}" for place in places.values()]
+    outputs = [f"{sheet}B{3 + i}" for i in range(n_results)]
+    function = book.compile(inputs=inputs, outputs=outputs)
+    empty, cell_of = import_module("schedula").EMPTY, formulas.ranges.Ranges
+    labels, proba = [], []
+    for row in plain[list(places)].itertuples(index=False):
+        cells = (
+            [[empty if cell is None else float(cell) if type(cell) is bool else cell]]
+            for cell in row
+        )
+        given = zip(inputs, cells, strict=True)
+        found = function(*(cell_of().push(at, np.array(c, object)) for at, c in given))
+        values = [of.value[0, 0] for of in found]
+        labels.append(values[0])
+        proba.append(list(map(float, values[1:])))
+    return labels, proba
+
+
 def _in_sqlite(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
     with closing(sqlite3.connect(":memory:")) as base:
         rows = [(i, *row.values()) for i, row in enumerate(cells_of(X))]
@@ -498,6 +544,7 @@ ENGINES: dict[str, tuple[str, Callable[..., Scored]]] = {
     "js": ("Node", _in_node),
     "r": ("R", _in_r),
     "h": ("C", _in_c),
+    "xlsx": ("formulas", _in_formulas),
     "onnx": ("onnxruntime", _in_onnxruntime),
     "pmml": ("JPMML", _in_jpmml),
     "sqlite": ("SQLite", _in_sqlite),

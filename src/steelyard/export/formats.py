@@ -42,6 +42,7 @@ FORMATS = {
     "py": Format("Python", "source.to_python"),
     "r": Format("R", "r.to_r"),
     "h": Format("C", "c.to_c"),
+    "xlsx": Format("Excel", "excel.to_excel"),
 }
 """All formats, by the ending of their files in small letters."""
 
