@@ -28,7 +28,7 @@ from steelyard.classifiers.base.estimator import StandardNB
 from steelyard.classifiers.weighted import BOUNDS
 from steelyard.exceptions import ParameterError, warn_user
 from steelyard.fitting import problem
-from steelyard.fitting.problem import Fit
+from steelyard.fitting.fit import Fit
 from steelyard.fitting.recipe import Recipe, attribute_bounds
 from steelyard.fitting.search.left_out import JudgedRows, cross_validated, resubstituted
 from steelyard.kernels import searching as kernels

@@ -12,7 +12,8 @@ from steelyard._common.settings import learned, setting, setting_of
 from steelyard.classifiers.base.chunked import LearnsInChunks
 from steelyard.classifiers.weighted import SolvedNB, WeightedNB
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.problem import Fit, computed_fit
+from steelyard.fitting.fit import Fit
+from steelyard.fitting.problem import computed_fit
 from steelyard.fitting.recipe import Recipe
 from steelyard.model.training import TrainingSet
 from steelyard.proba.smoothing import Estimation

@@ -14,8 +14,8 @@ from steelyard._common.threads import pieces
 from steelyard.classifiers.base.estimator import StandardNB
 from steelyard.classifiers.weighted import WeightedNB
 from steelyard.exceptions import ParameterError
+from steelyard.fitting.fit import Fit
 from steelyard.fitting.problem import (
-    Fit,
     Problem,
     build_problem,
     fit_weights,

@@ -12,8 +12,8 @@ from steelyard._common.settings import learned, number, setting
 from steelyard._common.threads import pieces
 from steelyard.classifiers.weighted import WeightedNB
 from steelyard.exceptions import ParameterError
+from steelyard.fitting.fit import Fit
 from steelyard.fitting.problem import (
-    Fit,
     Problem,
     build_problem,
     solved_fit,

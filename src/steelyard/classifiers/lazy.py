@@ -18,7 +18,7 @@ from steelyard._common.settings import (
 )
 from steelyard.classifiers.base.estimator import StandardNB
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.problem import Fit
+from steelyard.fitting.fit import Fit
 from steelyard.fitting.recipe import Recipe
 from steelyard.model.base import RowsNeeded
 from steelyard.model.lazy import LocalModel, MatchingModel

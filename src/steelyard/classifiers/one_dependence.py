@@ -12,7 +12,7 @@ from steelyard._common.settings import learned, number, setting, word
 from steelyard.classifiers.base.chunked import LearnsInChunks
 from steelyard.classifiers.base.estimator import StandardNB
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.problem import Fit
+from steelyard.fitting.fit import Fit
 from steelyard.fitting.recipe import Recipe
 from steelyard.model.base import RowsNeeded
 from steelyard.model.combined import ConditionalTable, OneDependenceModel

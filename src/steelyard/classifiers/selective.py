@@ -31,7 +31,7 @@ from steelyard.classifiers.base.selection import (
     selected,
 )
 from steelyard.exceptions import ParameterError, warn_user
-from steelyard.fitting.problem import Fit
+from steelyard.fitting.fit import Fit
 from steelyard.fitting.recipe import Recipe, by_position
 from steelyard.fitting.search.left_out import (
     JudgedRows,

@@ -42,7 +42,8 @@ from steelyard.fitting.default.interactions import (
 from steelyard.fitting.default.strengths import GRID, Choice, Strengths, choose
 from steelyard.fitting.default.uncertainty import uncertainty_of
 from steelyard.fitting.default.unknown import marginal_of
-from steelyard.fitting.problem import Fit, fit_weights
+from steelyard.fitting.fit import Fit
+from steelyard.fitting.problem import fit_weights
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.shapes import resolve_shapes
 from steelyard.losses import resolve_loss

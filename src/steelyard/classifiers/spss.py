@@ -30,7 +30,7 @@ from steelyard.classifiers.base.selection import (
     selected,
 )
 from steelyard.exceptions import ParameterError, warn_user
-from steelyard.fitting.problem import Fit
+from steelyard.fitting.fit import Fit
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.search.forward_search import (
     AverageLikelihood,

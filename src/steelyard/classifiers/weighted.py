@@ -25,7 +25,8 @@ from steelyard._common.settings import (
     word,
 )
 from steelyard.classifiers.base.estimator import DEVICE_SETTING, StandardNB
-from steelyard.fitting.problem import Fit, fit_weights
+from steelyard.fitting.fit import Fit
+from steelyard.fitting.problem import fit_weights
 from steelyard.fitting.recipe import PenaltySetting, Recipe
 from steelyard.instances import (
     INSTANCES,

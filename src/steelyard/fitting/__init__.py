@@ -1,7 +1,7 @@
 """From a recipe and a training set to a problem, and from there to a fit.
 
 ``recipe`` is the beginning: what a fit does, which penalty its weights have, and the
-one door for its rows. A ``problem``, which ends in a fit, has an ``objective`` and
-``rows``, which it passes over. ``shapes`` constrains curves. ``default`` serves
+one door for its rows. A ``problem`` has an ``objective`` and ``rows``, which it passes
+over, and ends in a ``fit``. ``shapes`` constrains curves. ``default`` serves
 hierarchies of weights, ``search`` methods that search.
 """

@@ -1,4 +1,4 @@
-"""Problem: probabilities, and an objective within bounds; Fit: its solution."""
+"""Problem: probabilities, and an objective within bounds."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from steelyard._common import progress
 from steelyard._common.arrays import Floats
 from steelyard.exceptions import ParameterError, warn_user
+from steelyard.fitting.fit import Fit
 from steelyard.fitting.objective import MixtureObjective, Objective
 from steelyard.fitting.recipe import Recipe, attribute_bounds
 from steelyard.fitting.rows import prepare_rows
@@ -223,31 +224,6 @@ def _check_loss(weighting: Weighting, loss: Loss, n_classes: int) -> None:
 
 
 # ------------------------------------------------------------------------------- fits
-
-
-@dataclass(frozen=True)
-class Fit:
-    """What a method learned, before a classifier publishes it."""
-
-    model: Model
-    log_prior: Floats
-    named: Mapping[str, Any] = field(default_factory=dict)
-    """Further fitted attributes, by their names."""
-
-    instance_weights: Floats | None = None
-    """Learned weights of the training rows, if the method learns any."""
-
-    training: TrainingSet | None = None
-    """The rows that were used, if those are not all."""
-
-    counts: Counts | None = None
-    """Their counts, if those are not the training set's."""
-
-    held_out: tuple[Floats, Floats] | None = None
-    """Posteriors of rows that they were not learned from, and weights of these."""
-
-    solved: tuple[Problem, Floats] | None = None
-    """The problem and its solution, if there is one."""
 
 
 def fit_weights(recipe: Recipe, training: TrainingSet) -> Fit:

@@ -18,7 +18,6 @@ from steelyard.losses import LogLoss, Loss
 from steelyard.model.base import RowsNeeded, most_needed
 from steelyard.model.streamed import encode_source
 from steelyard.model.training import Preparation, TrainingSet, encode_table
-from steelyard.solvers import Box
 from steelyard.table.labels import check_two_classes, joined_labels, refuse_no_labels
 from steelyard.table.rows import labelled_rows, read_rows, weighted_rows
 from steelyard.table.schema import TableSchema
@@ -32,6 +31,7 @@ from steelyard.weighting import (
 
 if TYPE_CHECKING:
     from steelyard.io.scanning import Scan
+    from steelyard.solvers import Box
 
 # Who has rows, or works on them, outside the memory of this process. A module is loaded
 # when it is first asked for: a fit of a table in memory knows its name alone. Each has

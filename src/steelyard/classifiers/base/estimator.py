@@ -31,7 +31,7 @@ from steelyard.classifiers.base.prior import with_prior as _with_prior
 from steelyard.classifiers.base.summary import row_summary
 from steelyard.classifiers.fitted import FittedNB
 from steelyard.exceptions import warn_user
-from steelyard.fitting.problem import Fit
+from steelyard.fitting.fit import Fit
 from steelyard.fitting.recipe import DEVICE, Recipe, rows_of
 from steelyard.model.base import RowsNeeded
 from steelyard.model.edits import Edit

@@ -7,13 +7,12 @@ from functools import partial
 
 from steelyard._common.arrays import Floats
 from steelyard._common.threads import one_blas_thread
-from steelyard.fitting.problem import Fit
+from steelyard.fitting.fit import Fit
 from steelyard.model.base import Model, softmax
 from steelyard.model.table_model import log_odds
 from steelyard.model.training import TrainingSet
 from steelyard.notices.notice import Notice, arranged
 from steelyard.notices.record import LazySummary, RowSummary
-from steelyard.notices.training import notices_at_fit
 from steelyard.proba.counts import Counts
 from steelyard.table.ranges import NumberRange, range_of
 
@@ -51,6 +50,9 @@ def _summary(
     model: Model,
     ranges: ScoreRanges,
 ) -> RowSummary:
+    # A fit does not wait for what only notices need.
+    from steelyard.notices.training import notices_at_fit
+
     # Bits must not depend on how many threads multiply matrices.
     with one_blas_thread():
         notices, hashes = notices_at_fit(training, counts, n_rows, suspects)
