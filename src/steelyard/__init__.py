@@ -1,8 +1,8 @@
 """Weighted naive Bayes classification for ordinary tables.
 
 Names are loaded when they are first used, so that ``import steelyard`` stays quick.
-``__all__`` has those that most people need; every class of the reference can be
-imported from here in the same way.
+``__all__`` has those that most people need; ``dir`` has every class of the reference,
+which can be imported from here in the same way.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ __all__ = [
     "merge",
     "method",
     "methods",
+    "read",
     "scan",
 ]
 
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from steelyard.evaluation.evaluate import evaluate
     from steelyard.gpu.devices import has_device as has_device
     from steelyard.io import scan
+    from steelyard.io.dataset import read
     from steelyard.lab.runner import compare
     from steelyard.notices.notice import Notice as Notice
     from steelyard.persistence.files import load
@@ -72,4 +74,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    from steelyard.classifiers.registry import homes
+
+    return sorted({*homes(), *__all__})

@@ -44,7 +44,7 @@ def test_compare_goes_on_from_its_journal(tmp_path, csv, run_json, refused):
     "arguments, message",
     [
         (["iriss"], "Close: 'iris'"),
-        (["CSV"], "say which to predict with --target"),
+        (["CSV"], "name the one to predict with --target"),
         (["CSV", "--target", "il"], "Did you mean 'ill'"),
         (["ONE", "--target", "ill"], "1 class"),
         (["TWICE"], "two columns named 'age'"),

@@ -60,7 +60,7 @@ def test_edits_are_applied_listed_and_undone(run, model, csv, frame, tmp_path):
     lines = done.out.splitlines()
     assert lines[0].startswith("set smoker yes to -0.3 for well (board), 20")
     assert lines[1].startswith("remove zip (not allowed), 20")
-    assert lines[2].startswith("fit the start again on 60 rows (board), 20")
+    assert lines[2].startswith("intercept recalibrated on 60 rows (board), 20")
     assert run("edit", edited).out.splitlines() == lines
     none = run("edit", model)
     assert none.out == "" and f"{model} has no edits." in none.err
@@ -118,7 +118,7 @@ def test_shapes_are_options_of_fit(run, csv, tmp_path):
     assert done.status == 0, done.err
     assert steelyard.load(model).constraints == {"age": ("increasing", "sick")}
     for options, said in (
-        (["--increasing", "age", "--peak", "age"], "another shape already"),
+        (["--increasing", "age", "--peak", "age"], "already has another shape"),
         (["--valley", "smoker"], "no order"),
         (["--valley", "agge"], "Did you mean 'age'"),
         (["--convex", "age:ill"], "names class 'ill'"),

@@ -18,7 +18,7 @@ def test_the_whole_model_is_shown(model, run):
     for word in ("importance", "evidence", "rows", "for well"):
         assert word in done.out
     assert "(binned)" not in done.out
-    assert "--attribute" in done.err
+    assert "--column" in done.err
 
 
 def test_details_are_shown_where_they_are_asked_for(model, run):
@@ -28,7 +28,7 @@ def test_details_are_shown_where_they_are_asked_for(model, run):
 
 
 def test_a_chosen_attribute_is_shown_alone(model, run):
-    out = run("explain", model, "--attribute", "zip").out
+    out = run("explain", model, "--column", "zip").out
     assert out.strip().startswith("zip (binned): evidence")
     for word in ("smoker", "importance", "NaiveBayes"):
         assert word not in out
@@ -39,10 +39,10 @@ def test_weights_are_details(tmp_path, csv, run):
     options = ["--target", "ill", "--set", "strength=[2.5, 10.0, 2.5]", "-o", path]
     assert run("fit", csv, *options).status == 0
     out = run("explain", path).out
-    assert "seen as" not in out
+    assert "encoded as" not in out
     assert "0.000, " not in out
     details = run("explain", path, "--details").out
-    assert "seen as" in details
+    assert "encoded as" in details
     assert "binned" in details
 
 
@@ -117,9 +117,9 @@ def test_page_and_picture_are_written_both_or_not_at_all(tmp_path, csv, run, ref
     [
         (["--picture", "a.bmp"], ".png, .svg, .pdf"),
         (["--counterfactual"], "name a file of rows"),
-        (["--attribute", "agee"], "Did you mean 'age'"),
+        (["--column", "agee"], "Did you mean 'age'"),
         (["CSV", "--rows", "0"], "at least 1"),
-        (["CSV", "--attribute", "age"], "whole model"),
+        (["CSV", "--column", "age"], "whole model"),
         (["LACKING"], "no column 'age'"),
         (["--html", "MODEL"], "exists"),
         (["nothing.csv"], "There is no file"),
@@ -154,7 +154,7 @@ def with_interactions(tmp_path, csv, frame):
 def test_interactions_are_shown_or_split(
     tmp_path, csv, with_interactions, run, run_json
 ):
-    whole = run("explain", with_interactions, "--attribute", "age × smoker")
+    whole = run("explain", with_interactions, "--column", "age × smoker")
     assert "age × smoker (interaction)" in whole.out
     assert "2 interactions" in run("explain", with_interactions).out
     shown = run("explain", with_interactions, csv, "--rows", 2, "--counterfactual")

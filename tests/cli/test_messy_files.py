@@ -123,7 +123,7 @@ def test_nested_columns_of_parquet_are_left_out_with_a_note(tmp_path, frame, run
         done = run("fit", data, *options)
         assert done.status == 0, done.err
         for name in nested:
-            assert f"{name}: nested values, left out" in done.err
+            assert f"{name}: nested values, dropped" in done.err
     assert sy.load(out).feature_names_in_.tolist() == ["age", "smoker", "zip"]
     assert run("predict", out, path).status == 0
 
@@ -141,14 +141,14 @@ def test_kappa_is_that_of_scikit_learn(frame):
 def test_evaluate_finds_the_truth_by_the_classes_of_the_model(csv, model, run):
     found = run("evaluate", model, csv)
     assert found.status == 0, found.err
-    assert "the truth is in column 'ill'" in found.err
+    assert "true classes are taken from column 'ill'" in found.err
     assert found.out == run("evaluate", model, csv, "--target", "ill").out
 
 
 def test_evaluate_takes_the_target_of_the_model_among_twins(csv, frame, model, run):
     frame.assign(again=frame["ill"]).to_csv(csv, index=False)
     found = run("evaluate", model, csv)
-    assert "the truth is in column 'ill'" in found.err
+    assert "true classes are taken from column 'ill'" in found.err
 
 
 def test_predict_says_what_it_wrote(tmp_path, csv, model, run):
@@ -231,7 +231,7 @@ def test_a_column_of_periods_is_not_reported_as_names(tmp_path, frame, run):
     options = ("--target", "ill", "--method", "NB", "--no-check", "-o", out)
     assert run("fit", path, *options, "--drop", "day").status == 0
     done = run("monitor", out, path, "--by", "day")
-    assert "2024-01" in done.out and "taken as names" not in done.err
+    assert "2024-01" in done.out and "treated as categories" not in done.err
 
 
 def test_model_and_table_in_the_wrong_order_are_noticed(tmp_path, csv, frame, run):
@@ -263,4 +263,4 @@ def test_notices_of_rows_come_before_their_measures(tmp_path, people, run, monke
     assert run("fit", path, *options).status == 0
     monkeypatch.setattr(sys, "stderr", sys.stdout)
     done = run("evaluate", out, path)
-    assert done.out.index("model has learned from") < done.out.index("accuracy")
+    assert done.out.index("in the training data") < done.out.index("accuracy")

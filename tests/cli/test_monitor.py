@@ -28,8 +28,8 @@ def test_the_status_says_whether_a_threshold_is_passed(watched, run):
     )
     done = run("monitor", model, same, "--by", "month")
     assert done.status == 0, done.err
-    assert "No threshold is passed." in done.out
-    assert "the truth is in column 'ill'" in done.err
+    assert "No threshold is exceeded." in done.out
+    assert "true classes are taken from column 'ill'" in done.err
     done = run("monitor", model, moved, "--by", "month")
     assert done.status == 3
     assert "3: age: PSI" in done.out and "AUC" in done.out

@@ -214,7 +214,7 @@ def test_rows_with_unknown_cells_are_noted(unknown, run):
     (status, text, notes), is_quick = run(clf, content)
     is_averaged = unknown == "marginal"
     assert status == 0 and is_quick != is_averaged
-    averages = "answers are averages over what these cells may be"
+    averages = "predictions average over their possible values"
     assert (averages in notes) == is_averaged
     json = run(clf, content, "--json")[0][1]
     assert ("5 of 9 rows have unknown cells" in json) == is_averaged

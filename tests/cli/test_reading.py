@@ -95,7 +95,7 @@ def test_another_unit_is_no_number(model, tmp_path, run):
     path, new = model("--drop", "day"), tmp_path / "new.csv"
     new.write_text("mass;bill;depth\n5.250;45;7 mm\n5.250;45;8 mm\n5.250;45;7 cm\n")
     done = run("predict", path, new)
-    assert "depth: numbers, except 1 cell: '7 cm' (1); taken as missing" in done.err
+    assert "depth: numbers, except 1 cell: '7 cm' (1); treated as missing" in done.err
 
 
 def test_the_order_of_dates_is_the_model_s(model, tmp_path, run):
@@ -108,7 +108,7 @@ def test_the_order_of_dates_is_the_model_s(model, tmp_path, run):
             expected = found
         assert found == expected
     new.write_text("mass;bill;day;depth\n5.250;45;soon;7\n")
-    told = "day: dates, except 1 cell: 'soon' (1); taken as missing"
+    told = "day: dates, except 1 cell: 'soon' (1); treated as missing"
     assert told in run("predict", path, new).err
 
 
@@ -132,7 +132,7 @@ TEXT = "a,b,species\n" + "".join(f"{k}.5,x{k % 3},{'AG'[k % 2]}\n" for k in rang
     [
         ("About\nthis, and that,\n" + TEXT, ["--skip", "2"], ""),
         ("# one\n" + TEXT + "# sum, of, all, rows\n", ["--comment", "#"], ""),
-        ("About, 2024\n\n" + TEXT, [], "a line above the names is left out"),
+        ("About, 2024\n\n" + TEXT, [], "a line above the header is skipped"),
     ],
 )
 def test_what_is_above_a_table_is_left_out(tmp_path, run, text, options, said):
@@ -153,7 +153,7 @@ def test_columns_without_names_are_numbered(tmp_path, run):
     assert len(rows_of(run("predict", out, path, "--no-header", "--json"))) == 30
     path.write_text("1,2,3\n4,5,6\n")
     done = run("fit", path, *PLAIN, "-o", out, "--force")
-    assert "If its first line holds no names, say so with --no-header." in done.err
+    assert "If its first line has no names, set --no-header." in done.err
 
 
 @pytest.mark.parametrize("option", [["--skip", "-1"], ["--skip", "x"]])

@@ -61,7 +61,7 @@ def test_a_file_gives_the_same_model_whole_and_in_chunks(
         done = run("fit", data, *OPTIONS, *kinds, "-o", models[-1])
         assert done.status == 0, done.err
         assert "355 rows" in done.out
-        assert "45 rows without 'ill' are left out" in done.err
+        assert "dropped 45 rows without 'ill'" in done.err
     assert content(models[0]) == content(models[1])
 
 

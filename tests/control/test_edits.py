@@ -210,7 +210,7 @@ def test_the_start_is_fitted_again():
     rates = [(y == "yes").mean(), made.predict_proba(X)[:, 1].mean()]
     assert rates[0] == pytest.approx(rates[1], abs=1e-8)
     assert abs(shifted.predict_proba(X)[:, 1].mean() - rates[0]) > 1e-3
-    assert made.edits_[-1].text == f"fit the start again on {len(X)} rows"
+    assert made.edits_[-1].text == f"intercept recalibrated on {len(X)} rows"
     assert (made.unedited().predict_proba(X) == clf.predict_proba(X)).all()
 
 

@@ -6,6 +6,7 @@ import hashlib
 import html
 import io
 import itertools
+import json
 import re
 import sqlite3
 import warnings
@@ -15,7 +16,7 @@ import pandas as pd
 import pytest
 
 import steelyard as sy
-from steelyard.control.card import Scorecard
+from steelyard.control.card import CardRow, Scorecard, with_woe
 from steelyard.control.card_cells import (
     CardColumn,
     _at_first,
@@ -27,6 +28,7 @@ from steelyard.control.card_cells import (
 from steelyard.control.scorecard import made_rows, scorecard_of
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.export import to_sql
+from steelyard.persistence.files import load_fitted
 
 
 def table(n=400, seed=0, n_classes=2):
@@ -157,7 +159,7 @@ def test_the_scorer_of_a_card_has_its_probabilities(made):
 def test_without_rows_counts_are_used(made):
     clf, _, X = made
     card = clf.scorecard()
-    assert card.loss["on"].startswith("rows made of the counts")
+    assert card.loss["on"].startswith("rows drawn from the counts")
     if clf.model_.kind == "votes":
         return
     away = np.abs(card.predict_proba(X)[:, 1] - clf.predict_proba(X)[:, 1])
@@ -202,7 +204,15 @@ def test_frames_and_files_say_the_same(tmp_path):
     X, y = table()
     card = sy.NaiveBayes().fit(X, pd.Series(y, name="ill")).scorecard(X, y)
     frame = card.to_frame()
-    assert list(frame.columns) == ["column", "value", "points", "rows", "rate"]
+    assert list(frame.columns) == [
+        "column",
+        "value",
+        "points",
+        "rows",
+        "rate",
+        "woe",
+        "information",
+    ]
     known = frame[frame["column"] == "width"]
     assert known["rows"].sum() == len(X)
     rate = (known["rows"] * known["rate"].fillna(0.0)).sum() / len(X)
@@ -448,6 +458,7 @@ def test_printed_points_add_up_to_the_printed_probability_everywhere(tmp_path):
     card.to_excel(tmp_path / "card.xlsx")
     sheet = openpyxl.load_workbook(tmp_path / "card.xlsx")["card"]
     page = card.to_html().replace("<wbr>", "")
+    page = re.sub(r"<small>.*?</small>", "", page)
     tables = re.findall(r"<caption>(.*?)</caption>(.*?)</table>", page, re.DOTALL)
     of_page = {
         html.unescape(name): [
@@ -628,3 +639,54 @@ def test_points_of_a_model_that_adds_up_are_as_they_were():
     other, *_ = partly_known()
     cards = [scorecard_of(of, X) for of in (clf, other.set_params(unknown="sum"))]
     assert cards[0].to_frame().equals(cards[1].to_frame())
+
+
+def test_a_card_has_what_its_signers_ask_for(tmp_path):
+    X = pd.DataFrame({"sky": ["sun", "rain", "snow"] * 40, "wind": [1, 2, 3, 4] * 30})
+    y = ["play", "stay", "play", "play"] * 30
+    clf = sy.NaiveBayes(categorical_features="all").fit(X, y)
+    about = {
+        "author": "A. Meyer",
+        "use": "teaching",
+        "signatures": ["Owner"],
+        "columns": {"wind": {"reason": "Wrong wind"}},
+    }
+    card = clf.scorecard(X, y, card=about, target="play")
+    clf.save(tmp_path / "m.json")
+    checksum = json.loads((tmp_path / "m.json").read_text())["checksum"]
+    assert ("Model checksum", checksum) in card.document
+    loaded = load_fitted(tmp_path / "m.json").scorecard(X, y, card=about)
+    assert dict(loaded.document)["Model checksum"] == checksum
+    page = card.to_html()
+    for text in (checksum, "A. Meyer", "teaching", "Owner", "Wrong wind", "> IV "):
+        assert text in page
+    assert "A. Meyer" in card.to_markdown() and "A. Meyer" in repr(card)
+    assert "Prepared by" in clf.scorecard(X).to_html()
+
+
+def test_weights_of_evidence_and_information_are_those_of_credit_scoring():
+    rows = (CardRow("sky", "sun", 9, 40.0, 0.75), CardRow("sky", "rain", -9, 60.0, 0.5))
+    made = with_woe(rows)
+    hits, others = np.array([30.0, 30.0]), np.array([10.0, 30.0])
+    woe = np.log((hits / hits.sum()) / (others / others.sum()))
+    found = np.array([row.woe for row in made])
+    np.testing.assert_allclose(found, woe, atol=0.05)
+    information = (hits / hits.sum() - others / others.sum()) @ found
+    assert sum(row.information for row in made) == pytest.approx(information)
+
+
+def test_adverse_reasons_are_the_columns_that_lose_most():
+    X = pd.DataFrame(
+        {"sky": ["sun", "rain"] * 40, "wind": [1, 2, 1, 2, 2, 1, 1, 2] * 10}
+    )
+    y = np.where((X["sky"] == "sun") | (X["wind"] == 1), "play", "stay")
+    clf = sy.NaiveBayes(categorical_features="all").fit(X, y)
+    card = clf.scorecard(
+        X, target="play", card={"columns": {"sky": {"reason": "Bad weather"}}}
+    )
+    rows = pd.DataFrame({"sky": ["rain", "sun"], "wind": [2, 1]})
+    worst, best = card.adverse_reasons(rows)
+    assert best == []
+    assert len(worst) == 2 and any(text.startswith("Bad weather (-") for text in worst)
+    lost = card.points(rows[1:]) - card.points(rows[:1])
+    assert sum(int(text.split("(-")[1][:-1]) for text in worst) == lost[0]

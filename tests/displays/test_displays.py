@@ -164,7 +164,7 @@ def test_a_nomogram_says_what_is_left_out(small):
     clf, X, _ = small
     display = NomogramDisplay.from_estimator(clf, max_attributes=4, row=X[:1])
     texts = [t.get_text() for t in display.ax_.texts]
-    assert "2 attributes that say less are left out: taken as unknown" in texts
+    assert "2 less important columns are not shown: treated as unknown" in texts
     assert overlaps(display.ax_) == []
     whole = NomogramDisplay.from_estimator(clf)
     assert not any("left out" in t.get_text() for t in whole.ax_.texts)
@@ -201,7 +201,7 @@ def test_a_waterfall_ends_at_the_log_odds(small):
     total = display.ax_.patches[-1].get_width()
     assert total == pytest.approx(clf.explain_local(X).evidence(2).total, abs=1e-12)
     labels = [t.get_text() for t in display.ax_.get_yticklabels()]
-    assert labels[-2:] == ["3 other attributes", "sum"]
+    assert labels[-2:] == ["3 other columns", "sum"]
     assert overlaps(display.ax_) == []
 
 
@@ -314,3 +314,10 @@ def test_a_nomogram_of_no_values_says_so():
         aside.plot()
     with pytest.raises(ParameterError, match="max_attributes must be at least 1"):
         whole.plot(max_attributes=0)
+
+
+def test_a_classifier_plots_itself_a_column_and_a_row():
+    clf, X = with_identifiers(2, number=None, name=None)
+    made = [clf.plot(), clf.plot("number"), clf.plot(X[:1])]
+    names = [type(display).__name__ for display in made]
+    assert names == ["NomogramDisplay", "ValueCurveDisplay", "WaterfallDisplay"]

@@ -109,7 +109,7 @@ def test_a_nomogram_has_lines_for_interactions(fitted):
     display = NomogramDisplay.from_estimator(clf, row=X[:1])
     names = [t.get_text() for t in display.ax_.get_yticklabels()]
     assert sum("×" in name for name in names) == 3
-    with pytest.raises(ParameterError, match="other attributes"):
+    with pytest.raises(ParameterError, match="other columns"):
         clf.explain_global().plot(row=clf.explain_local(X[:1]).split_interactions())
 
 

@@ -79,7 +79,7 @@ def test_a_class_that_training_does_not_see_is_wrong_and_counted():
     "options, error, message",
     [
         ({"folds": 1}, ParameterError, "at least 2"),
-        ({"folds": 500}, TableError, "Lower `folds` to at most 357"),
+        ({"folds": 500}, TableError, "use `folds=357` or fewer"),
         ({"costs": (1,)}, ParameterError, "such as 1,20"),
         ({"costs": (0, 0)}, ParameterError, "such as 1,20"),
         ({"costs": (-1, 2)}, ParameterError, "such as 1,20"),

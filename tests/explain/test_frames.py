@@ -32,9 +32,9 @@ def test_evidence_of_rows_adds_up_to_log_odds(fitted):
     clf, X = fitted
     why = clf.explain_local(X[:5])
     frame = why.to_frame()
-    assert list(frame["attribute"][:4]) == ["(base)", "<b>size", "colour", "same"]
+    assert list(frame["column"][:4]) == ["(base)", "<b>size", "colour", "same"]
     assert frame["missing"].sum() == X[:5].isna().sum().sum()
-    sums = frame.drop(columns=["attribute", "value", "missing"]).groupby("row").sum()
+    sums = frame.drop(columns=["column", "value", "missing"]).groupby("row").sum()
     logs = clf.predict_log_proba(X[:5])
     if len(clf.classes_) == 2:
         expected = logs[:, [1]] - logs[:, [0]]
@@ -49,9 +49,9 @@ def test_a_model_is_a_frame_by_importance(fitted):
     clf, X = fitted
     whole = clf.explain_global()
     frame = whole.to_frame()
-    assert sorted(frame["attribute"]) == sorted(X.columns)
+    assert sorted(frame["column"]) == sorted(X.columns)
     assert frame["importance"].is_monotonic_decreasing
-    by_name = frame.set_index("attribute")
+    by_name = frame.set_index("column")
     assert by_name.loc["same", "importance"] == 0.0
     assert by_name.loc["colour", "rows"] == X["colour"].notna().sum()
     table = whole.table("colour").to_frame()

@@ -184,7 +184,7 @@ def test_importance_of_a_interaction_is_that_over_the_training_rows(two_classes)
 def test_text_counts_interactions_and_lists_the_cells_that_say_most(two_classes):
     clf, _, _ = two_classes
     whole = clf.explain_global()
-    assert "3 attributes and 2 interactions" in repr(whole)
+    assert "3 columns and 2 interactions" in repr(whole)
     table = whole.interaction("size × mass")
     lines = repr(table).splitlines()
     assert lines[1].split() == ["size", "mass", "rows", "for", "out", "±"]

@@ -441,7 +441,7 @@ def test_unknown_and_far_values_look_so(browser, mixed, tmp_path):
     set_value(browser, "value-1", "1000")
     assert browser.run(f"{field}.className") != "unknown"
     note = f"{field}.querySelector('.interval').textContent"
-    assert browser.run(note) == "beyond all training rows"
+    assert browser.run(note) == "outside the training range"
     n_bars = f"{field}.querySelectorAll('.curve rect').length"
     assert browser.run(n_bars) == 20
 
@@ -457,7 +457,7 @@ def test_reasons_are_sorted_by_size_and_hold_every_known_value(browser, two, tmp
         "[...document.querySelectorAll('#reasons li')].map(e => e.innerText)"
     )
     assert "Average row" in lines[0] and len(lines) == 5
-    assert "1 value not known" in lines[1]
+    assert "1 unknown value" in lines[1]
     row = pd.DataFrame(
         {"colour": ["red"], "length": [3.0], "width": [1.25], "striped": [None]}
     )
@@ -495,7 +495,7 @@ def test_a_date_is_set_as_a_date_and_sets_its_parts(browser, tmp_path):
     shown = browser.run("document.getElementById('probability-1').textContent")
     assert shown.replace("\xa0", " ") == f"{100 * expected[1]:.1f} %"
     told = browser.run("cases.take('when\\n2023-05-17 04:00')")
-    assert told.startswith("1 row taken.")
+    assert told.startswith("1 row loaded.")
     again = browser.run("document.getElementById('probability-1').textContent")
     assert again == shown
     # What is no date to a scorer is none here.

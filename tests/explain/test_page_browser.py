@@ -256,20 +256,20 @@ def test_rows_can_be_pasted_stepped_through_and_scored(browser, default, two, tm
     np.testing.assert_allclose(np.array(scores, float), expected, rtol=0, atol=1e-9)
     # With semicolons and commas, and without names.
     told = browser.run("cases.take('length;width\\n0,5;1,25')")
-    assert told.startswith("1 row taken. 2 columns are not in it.")
+    assert told.startswith("1 row loaded. 2 columns are not in it.")
     assert browser.run("document.getElementById('value-1').value") == "0.5"
     # Below titles, as files of other programs have them.
     titled = "Leaves of 2024\\n\\ncolour;length;width;x\\nred;0,5;1,25;1"
     titled = titled.replace("colour", X.columns[0])
     told = browser.run(f"cases.take('{titled}')")
-    assert told.startswith("1 row taken. 1 columns are not in it.")
+    assert told.startswith("1 row loaded. 1 columns are not in it.")
     assert browser.run("document.getElementById('value-1').value") == "0.5"
     bytes_of = "cases.decoded(new Uint8Array([%s]))"
     for encoding in ("utf-8", "cp1252"):
         codes = ", ".join(map(str, "größe 3 €".encode(encoding)))
         assert browser.run(bytes_of % codes) == "größe 3 €"
     assert "needs 4 cells" in browser.run("cases.take('1,2')")
-    assert browser.run("cases.take('red,1.5,2.5,true')").startswith("1 row taken.")
+    assert browser.run("cases.take('red,1.5,2.5,true')").startswith("1 row loaded.")
 
 
 def test_rows_of_the_author_are_offered(browser, default, two, tmp_path):
@@ -412,7 +412,7 @@ def test_a_card_names_columns_and_describes_the_model(browser, mixed, tmp_path):
 def test_search_says_when_nothing_is_found(browser, default, tmp_path):
     opened(browser, default, tmp_path)
     set_value(browser, "find", "zzz")
-    assert text_of(browser, "no-match") == "Nothing is called so."
+    assert text_of(browser, "no-match") == "No match."
     set_value(browser, "find", "")
     assert text_of(browser, "no-match") == ""
 

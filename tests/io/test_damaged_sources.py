@@ -301,7 +301,7 @@ def test_types_that_late_cells_change_hold_from_the_first_row_on(tmp_path):
     assert cells["f"].to_pylist() == [*[None] * n, "y"]
     both = sy.scan(tmp_path)
     assert cells_of(both)["e"].to_pylist() == [*range(n), 1, None]
-    assert "e: numbers, except 1 cell: 'late' (1); taken as missing" in both.notes
+    assert "e: numbers, except 1 cell: 'late' (1); treated as missing" in both.notes
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ def test_short_lines_have_missing_cells_and_long_ones_are_refused(tmp_path, bloc
         "c": ["x", None, "y", None],
     }
     said = "a line has fewer cells than there are names, line 5 first; the others"
-    assert rows.notes == [f"{path}: {said} are taken as missing"]
+    assert rows.notes == [f"{path}: {said} are treated as missing"]
 
 
 def test_a_csv_file_rewritten_in_place_while_it_is_read_is_refused(tmp_path):

@@ -239,7 +239,7 @@ def test_numbers_except_a_few_cells_are_numbers_and_the_cells_are_named(tmp_path
     found, notes = read(tmp_path, text, missing_values=[])
     assert found["mass"].sum() == sum(k + 0.5 for k in range(96))
     assert notes == [
-        "mass: numbers, except 4 cells: 'unknown' (3), 'n/a' (1); taken as missing"
+        "mass: numbers, except 4 cells: 'unknown' (3), 'n/a' (1); treated as missing"
     ]
     kept = whole(tmp_path / "data.csv", ["mass"])[0]
     assert (kept["mass"] == "unknown").sum() == 3
@@ -266,14 +266,14 @@ def test_predictions_read_cells_as_the_fit_did(tmp_path):
     ((found, notes),) = chunks(path, {"a": "numbers", "b": "numbers"})
     assert found["a"].fillna(-1).tolist() == [1250.5, -1]
     assert found["b"].tolist() == [1.5, 2.5]
-    assert "a: numbers, except 1 cell: 'unknown' (1); taken as missing" in notes()
+    assert "a: numbers, except 1 cell: 'unknown' (1); treated as missing" in notes()
 
 
 def test_rows_whose_label_is_a_word_for_missing_are_left_out(tmp_path):
     path = written(tmp_path, "a,class\n1,x\n2,NA\n3,y\n4,?\n5,\n")
     data = read_dataset(path)
     assert data.target.tolist() == ["x", "y"]
-    assert data.notes == ("3 rows without 'class' are left out",)
+    assert data.notes == ("dropped 3 rows without 'class'",)
     kept = read_dataset(path, missing_values=[])
     assert kept.target.tolist() == ["x", "NA", "y", "?"]
 

@@ -159,7 +159,7 @@ def test_a_column_without_a_name_is_left_out_and_mentioned(tmp_path):
     path = written(tmp_path, ",a,class\n0,1,x\n1,2,y\n2,1,x\n")
     data = read_dataset(path)
     assert list(data.table) == ["a"]
-    assert data.notes == (f"{path}: left out, without a name: column 1",)
+    assert data.notes == (f"{path}: dropped, because it has no name: column 1",)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_few_texts_among_numbers_are_missing_and_counted_over_chunks(tmp_path):
     path = written(tmp_path, "a\n" + "1\n" * 25 + "many\n" + "1\n" * 5 + "many\n")
     parts, notes = zip(*chunks(path, {"a": "numbers"}, rows=10), strict=True)
     assert pd.concat(parts)["a"].isna().to_numpy().nonzero()[0].tolist() == [25, 31]
-    told = ["a: numbers, except 2 cells: 'many' (2); taken as missing"]
+    told = ["a: numbers, except 2 cells: 'many' (2); treated as missing"]
     assert notes[-1]() == told
 
 

@@ -102,7 +102,7 @@ def test_cells_of_a_sheet_are_cleaned_as_those_of_text(tmp_path):
     found, notes = whole(path)
     assert found["size"].isna().sum() == 2 and found["size"].sum() == sum(range(28))
     assert found["code"].tolist()[:2] == ["a", "7"]
-    assert notes[0].endswith("the sheet 'survey' is read, and not 'old'")
+    assert notes[0].endswith("reading sheet 'survey', not 'old'")
     assert "'unknown'" in notes[1]
 
 
@@ -187,7 +187,7 @@ def test_json_is_a_table(tmp_path, name, text):
     found, notes = whole(path)
     assert found["a"].fillna(-1).tolist() == [1, -1]
     assert found["b"].tolist() == ["x", "y"] and list(found) == ["a", "b"]
-    assert notes == (["tags: nested values, left out"] if "tags" in text else [])
+    assert notes == (["tags: nested values, dropped"] if "tags" in text else [])
 
 
 @pytest.mark.parametrize("text", ['{"a": 3}', "3", "[1, 2]", "{", '[{"a": 1}'])
@@ -225,8 +225,8 @@ def book(tmp_path):
 def test_titles_of_a_sheet_are_left_out_and_mentioned(book):
     found, notes = whole(book)
     assert found["size"].tolist() == [1, 2, 3] and list(found)[2] == "class"
-    assert notes[0].endswith("the sheet '2007' is read, and not '2008'")
-    assert notes[1].endswith("a line above the names is left out, 'Penguins'")
+    assert notes[0].endswith("reading sheet '2007', not '2008'")
+    assert notes[1].endswith("a line above the header is skipped, 'Penguins'")
     assert whole(book, skip=3)[0].equals(found)
 
 
@@ -245,7 +245,7 @@ def test_titles_are_found_in_a_sheet_as_in_text(tmp_path, above, share_missing):
     found, notes = whole(tmp_path / "a.xlsx")
     expected, _ = whole(tmp_path / "a.csv")
     assert found.columns.tolist() == ["age", "income", "years", "sum", "bad"]
-    assert notes[-1].endswith(f"a line above the names is left out, {above[0]!r}")
+    assert notes[-1].endswith(f"a line above the header is skipped, {above[0]!r}")
     np.testing.assert_array_equal(found.astype(float), expected.astype(float))
 
 

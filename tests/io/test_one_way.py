@@ -220,7 +220,7 @@ def as_whole(path, folder):
         found[name] = cells
     # Rows without a label are left out there.
     notes = [note for note in data.notes if "without 'class'" not in note]
-    return found, [note for note in notes if "taken as names" not in note]
+    return found, [note for note in notes if "treated as categories" not in note]
 
 
 def as_scan(path, folder):
@@ -349,13 +349,13 @@ FOUND = {
     "dates, day first": (DAY(2024, 2, 2), "dates, day first"),
     "dates, month first": (DAY(2024, 2, 2), "dates, month first"),
     "dates that late cells decide": (DAY(2024, 2, 1), "dates, day first"),
-    "dates in two orders": ("01/31/2024", "dates, taken as names"),
+    "dates in two orders": ("01/31/2024", "dates, treated as categories"),
     "dates in two forms": (DAY(2024, 1, 30), "dates, day first"),
     "dates with names": (DAY(2024, 3, 2), "dates, year first"),
     "dates of years of two digits": (DAY(1999, 1, 2), "dates, day first"),
-    "dates and words": ("2024-01-31", "dates, taken as names"),
+    "dates and words": ("2024-01-31", "dates, treated as categories"),
     "dates and missing ones": (None, "dates, year first"),
-    "no such days": ("2024-02-30", "dates, taken as names"),
+    "no such days": ("2024-02-30", "dates, treated as categories"),
     "times": (DAY(2024, 1, 31, 1, 30), "weekday and hour"),
     "times that are late": (DAY(2024, 1, 31), "weekday and hour"),
     "units": (SIZES[1], "numbers, 'kg' left out"),
@@ -376,13 +376,13 @@ FOUND = {
     "zeros and ones": (1, None),
     "thousands between semicolons": (2.001, "if they mark thousands, say"),
     "three digits after commas": (2001, "thousands marked by ','"),
-    "row names": (SIZES[1], "names of rows, which begin each line, are left out"),
+    "row names": (SIZES[1], "row names at the start of each line are skipped"),
     "blank lines above": (SIZES[1], None),
-    "a title": (SIZES[1], "a line above the names is left out, 'Cities'"),
-    "titles": (SIZES[1], "2 lines above the names are left out, 'Cities' first"),
-    "titles in rows of commas": (SIZES[1], "a line above the names is left out"),
-    "comments above": (SIZES[1], "3 lines above the names are left out, '# a' first"),
-    "a title of two lines": (SIZES[1], "a line above the names is left out"),
+    "a title": (SIZES[1], "a line above the header is skipped, 'Cities'"),
+    "titles": (SIZES[1], "2 lines above the header are skipped, 'Cities' first"),
+    "titles in rows of commas": (SIZES[1], "a line above the header is skipped"),
+    "comments above": (SIZES[1], "3 lines above the header are skipped, '# a' first"),
+    "a title of two lines": (SIZES[1], "a line above the header is skipped"),
     "what Excel says": (SIZES[1], None),
 }
 

@@ -46,7 +46,7 @@ def test_the_worst_come_first_and_many_are_one_line():
         [*many, sy.Notice("spelling", "a, A", "s"), sy.Notice("leak", "l")]
     )
     assert [notice.kind for notice in found] == ["leak", "spelling", "constant"]
-    assert found[2].text.startswith("30 columns hold one value only: x0, x1")
+    assert found[2].text.startswith("30 columns have only one value: x0, x1")
     assert found[2].rows == 29
     assert len(in_lines(many)) == 13 and in_lines(many)[-1] == "and 18 more"
     assert in_one_line([]) == "" and "\n" not in in_one_line(found)
@@ -186,7 +186,7 @@ def test_rows_in_chunks_have_notices_of_what_is_counted():
         sy.Notice(
             "unused-column",
             "columns that the model does not use: y",
-            advice="leave them out (`X[clf.feature_names_in_]`)",
+            advice="drop them (`X[clf.feature_names_in_]`)",
         )
     ]
     clf = sy.NaiveBayes().partial_fit(X.assign(code=y, same="x"), y, ["no", "yes"])
@@ -395,17 +395,17 @@ def test_notices_say_what_is_done_about_unknown_cells(unknown):
     clf = sy.ShrinkageNB(**settings).fit(X, y).set_params(unknown=unknown)
     new = X.assign(size=np.nan, sky="fog")
     new.loc[:50, "mass"] = np.nan
-    averages = "answers are averages over what these cells may be"
-    done = averages if unknown == "marginal" else "left out"
+    averages = "predictions average over their possible values"
+    done = averages if unknown == "marginal" else "ignored"
     found = {notice.kind: notice for notice in clf.check(new)}
     assert {found[k].done for k in ("all-missing", "new-missing", "unseen")} == {done}
-    sure = "answers may be too sure" in found["new-missing"].advice
+    sure = "predictions may be overconfident" in found["new-missing"].advice
     assert sure == (unknown == "sum")
     (lacking,) = [n for n in clf.check(X.drop(columns="mass")) if n.column == "mass"]
     assert (averages in lacking.advice) == (unknown == "marginal")
     # A method that adds up leaves such cells out.
     naive = {n.kind: n for n in sy.NaiveBayes().fit(X, y).check(new)}
-    assert naive["all-missing"].done == "left out"
+    assert naive["all-missing"].done == "ignored"
 
 
 @pytest.mark.parametrize("unknown", ["marginal", "sum"])

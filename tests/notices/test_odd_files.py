@@ -278,8 +278,8 @@ WRITTEN = {
     ),
     "tabs": ("a.csv", written(sep="\t"), "cells between tabs", None),
     "vertical bars": ("a.txt", written(sep="|"), "vertical bars", None),
-    "a title": ("a.csv", above("Birds of three islands"), "is left out", None),
-    "a comment": ("a.csv", above("# by hand"), "is left out", None),
+    "a title": ("a.csv", above("Birds of three islands"), "is skipped", None),
+    "a comment": ("a.csv", above("# by hand"), "is skipped", None),
     "blank lines on top": ("a.csv", above("", ""), "", None),
     "sep= on top": ("a.csv", above("sep=;", sep=";"), "semicolons", None),
     "UTF-16": ("a.csv", written(encoding="utf-16"), "encoding utf-16", None),
@@ -302,7 +302,7 @@ WRITTEN = {
         lambda f: lines(
             f, lambda own: [own[0], *(f"r{k},{own[k]}" for k in range(1, len(own)))]
         ),
-        "names of rows",
+        "row names",
         None,
     ),
     "grams": (
@@ -626,7 +626,7 @@ def test_names_that_were_asked_for_are_not_noticed(tmp_path, capsys):
 
 def test_whole_numbers_as_labels_are_warned_about_in_python():
     frame = birds()
-    with pytest.warns(UserWarning, match="whole numbers, each taken for a class"):
+    with pytest.warns(UserWarning, match="whole numbers, each treated as a class"):
         clf = sy.NaiveBayes().fit(frame[["bill", "sex"]], frame["mass"].astype(int))
     assert clf.notices_[0].kind == "number-target"
 

@@ -545,7 +545,7 @@ def test_folds_leave_out_what_all_rows_did():
     assert min(step["log_loss"] for step in clf.strength_path_) > 0.6
     assert max(step["log_loss"] for step in kept.strength_path_) < 0.4
     (notice,) = (n for n in clf.notices_ if n.kind == "identifier")
-    assert (notice.column, notice.done) == ("id", "left out")
+    assert (notice.column, notice.done) == ("id", "dropped")
     assert "keep_identifiers=True" in notice.advice
 
 

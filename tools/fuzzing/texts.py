@@ -109,7 +109,7 @@ def as_whole(path: Path) -> Read:
     }
     # Rows without a label are left out there.
     notes = [note for note in data.notes if "without 'class'" not in note]
-    return cells, [note for note in notes if "taken as names" not in note]
+    return cells, [note for note in notes if "treated as categories" not in note]
 
 
 def as_scan(path: Path, n_bytes: int | None = None, rows: int | None = None) -> Read:

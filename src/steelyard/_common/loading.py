@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -47,4 +48,6 @@ def names_of(package: str, **modules: str) -> tuple[Callable[[str], Any], list[s
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(import_module(f"{package}.{homes[name]}"), name)
 
+    # For Tab, which asks the module itself.
+    vars(sys.modules[package])["__dir__"] = lambda: sorted(homes)
     return find, sorted(homes)

@@ -42,10 +42,9 @@ def unlabelled(count: int, target: str) -> str:
     Examples
     --------
     >>> unlabelled(1, "ill")
-    "1 row without 'ill' is left out"
+    "dropped 1 row without 'ill'"
     """
-    verb = "is" if count == 1 else "are"
-    return f"{counted(count, 'row')} without {target!r} {verb} left out"
+    return f"dropped {counted(count, 'row')} without {target!r}"
 
 
 def cell_text(name: str, value: str) -> str:

@@ -20,6 +20,7 @@ __all__ = [
     "explain_local",
     "export",
     "page",
+    "plot",
     "save",
     "scorecard",
     "scorer",
@@ -57,6 +58,31 @@ else:
     scorecard = FunctionOf("control.scorecard", "scorecard_of")
     edited = FunctionOf("control.edits", "edited")
     unedited = FunctionOf("control.edits", "unedited")
+
+
+def plot(clf: Any, what: Any = None, **options: Any) -> Any:
+    """Draw the model, the curve of a column, or the evidence of a row.
+
+    Parameters
+    ----------
+    what : str or table, default=None
+        None draws the whole model as a nomogram, the name of a column what its values
+        add, and a table its first row as a waterfall.
+    **options
+        Parameters of ``NomogramDisplay``, ``ValueCurveDisplay`` or
+        ``explain_local(X).plot``.
+
+    Returns
+    -------
+    NomogramDisplay, ValueCurveDisplay or WaterfallDisplay
+    """
+    from steelyard.displays import ValueCurveDisplay
+
+    if what is None:
+        return clf.explain_global().plot(**options)
+    if isinstance(what, str):
+        return ValueCurveDisplay.from_estimator(clf, what, **options)
+    return clf.explain_local(what).plot(**options)
 
 
 def to_html(

@@ -326,6 +326,7 @@ class FittedNB:
     explain_local = facade.explain_local
     to_html = facade.to_html
     page = facade.page
+    plot = facade.plot
     export = facade.export
     scorer = facade.scorer
     scorecard = facade.scorecard

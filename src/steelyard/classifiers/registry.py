@@ -116,6 +116,7 @@ _FURTHER = {
     "merge": "steelyard.classifiers.merging",
     "method": "steelyard.classifiers.registry",
     "methods": "steelyard.classifiers.registry",
+    "read": "steelyard.io.dataset",
     "scan": "steelyard.io",
     "watch": "steelyard._common.progress",
 }

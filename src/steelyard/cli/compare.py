@@ -42,7 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     about = "method that each of the others is tested against (default: the one of best"
     add("--control", metavar="NAME", help=f"{about} rank)")
     options.add_runs(parser)
-    about = "keep results in a file, from which the same command goes on"
+    about = "keep results in a file, from which the same command resumes"
     add("--journal", metavar="FILE", help=about)
     add("--retry-errors", action="store_true", help="run failed fits again")
     for name in _REPORTS:

@@ -11,7 +11,7 @@ from steelyard.cli import options, output
 from steelyard.cli.inputs import check_model_file, rows_and_labels
 from steelyard.exceptions import ParameterError
 
-ABOUT = "change a model by hand, with a record of what, why and when"
+ABOUT = "edit a model by hand, with an audit trail"
 EXAMPLES = """
 steelyard edit model.json
 steelyard edit model.json edits.json -o edited.json --reason policy
@@ -28,7 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("-o", "--output", metavar="FILE", help="the model file to write")
     options.add_force(parser)
     add("--reason", metavar="TEXT", help="why; kept with each edit")
-    about = "rows on which the start of the sum is fitted again after the edits"
+    about = "rows to recalibrate the intercept on after the edits"
     add("--recalibrate", metavar="FILE", help=about)
     about = "column of these rows that holds the truth"
     add("--target", metavar="NAME", help=about)
@@ -86,5 +86,5 @@ def _recalibration_rows(clf: Any, arguments: argparse.Namespace) -> Any:
         return None
     target = arguments.target or getattr(clf, "target_name_", None)
     if target is None:
-        raise ParameterError("Name the column that holds the truth with --target.")
+        raise ParameterError("Name the column of true classes with --target.")
     return rows_and_labels(clf, arguments.recalibrate, target)

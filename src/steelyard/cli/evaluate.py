@@ -67,8 +67,8 @@ def run(arguments: argparse.Namespace) -> None:
     measure = _test_model if len(arguments.data) == 2 else _cross_validate
     about, result = measure(arguments, deciding)
     if result.thresholds is None and arguments.positive and not arguments.by:
-        needs = "thresholds are for two classes with probabilities"
-        output.note(f"{needs}; there are none here")
+        needs = "thresholds need two classes and probabilities"
+        output.note(f"no thresholds here: {needs}")
     output.note_notices(result.notices)
     # Before the measures, which may be of rows that the model has learned from.
     output.show_notes()
@@ -182,8 +182,8 @@ def _find_target(clf: Any, path: str, arguments: argparse.Namespace) -> str:
     if (target := getattr(clf, "target_name_", None)) in fits:
         fits = [str(target)]
     if len(fits) != 1:
-        raise ParameterError("Name the column that holds the truth with --target.")
-    output.note(f"the truth is in column {fits[0]!r}, which holds the model's classes")
+        raise ParameterError("Name the column of true classes with --target.")
+    output.note(f"true classes are taken from column {fits[0]!r}")
     return fits[0]
 
 
@@ -252,8 +252,8 @@ def _show(about: dict[str, Any], result: Evaluation) -> None:
         output.print_table(*table)
     if result.n_unseen:
         output.note(
-            f"{result.n_unseen} rows are of classes that training did not see: wrong "
-            "for accuracy, left out of the log-loss"
+            f"{result.n_unseen} rows have classes that training never saw: errors in "
+            "the accuracy, excluded from the log-loss"
         )
     if (n_classes := len(result.classes)) > 20:
         output.note(f"the confusion matrix of {n_classes} classes is in --json")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ABOUT = "show what a model has learned, or why it predicts rows as it does"
 EXAMPLES = """
 steelyard explain model.json
-steelyard explain model.json --attribute age,income
+steelyard explain model.json --column age,income
 steelyard explain model.json --details
 steelyard explain model.json --html model.html --picture nomogram.svg
 steelyard explain model.json --html model.html --card card.toml --language de
@@ -36,8 +36,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("model", help=options.MODEL)
     about = "a file of rows to explain; the whole model without it"
     add("data", nargs="?", help=about)
-    about = "show what the values of these columns say, and nothing else"
-    options.add_names(parser, "--attribute", about)
+    about = "show only what the values of these columns contribute"
+    options.add_names(parser, "--column", about)
     about = "show weights and the value tables of the most important columns"
     add("--details", action="store_true", help=about)
     about = "how many rows of the file to explain (default: 5)"
@@ -68,10 +68,10 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _explain_model(clf: Any, arguments: argparse.Namespace) -> None:
     whole = clf.explain_global()
-    tables = _tables(whole, arguments.attribute)
+    tables = _tables(whole, arguments.column)
     _write_files(clf, whole, arguments)
     show = _show_details if arguments.details else _show_model
-    if arguments.attribute:
+    if arguments.column:
         show = _show_tables
     document = whole.to_dict
     output.present(arguments, document, lambda: show(whole, tables, arguments.model))
@@ -116,8 +116,8 @@ def _check_options(arguments: argparse.Namespace) -> None:
         )
     if arguments.split_interactions and arguments.data is None:
         raise ParameterError("--split-interactions is about rows: name a file of rows.")
-    if arguments.attribute and arguments.data is not None:
-        problem = "--attribute is about the whole model: name no file of rows."
+    if arguments.column and arguments.data is not None:
+        problem = "--column is about the whole model: name no file of rows."
         raise ParameterError(problem)
     if arguments.page_rows and (arguments.data is None or arguments.html is None):
         problem = "--page-rows puts rows of a file in a page: name both."
@@ -190,8 +190,8 @@ def _show_model(whole: GlobalExplanation, tables: list[Any], model: str) -> None
         name = tables[0][1].name
         shown = f'"{name}"' if " " in name else name
         output.note(
-            f"next: steelyard explain {model} --attribute {shown} shows what its "
-            "values say; --details shows weights"
+            f"next: steelyard explain {model} --column {shown} shows what its "
+            "values contribute; --details shows weights"
         )
 
 
@@ -219,7 +219,7 @@ def _show_details(whole: GlobalExplanation, tables: list[Any], model: str) -> No
             # Interactions have effects and no weights.
             if not whole._is_interaction(j)
         ]
-        header = ["attribute", "seen as", *columns]
+        header = ["column", "encoded as", *columns]
         console.print()
         output.print_table("Weights", header, rows, n_texts=2)
     if "alpha_" in whole.weights:

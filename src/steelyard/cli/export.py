@@ -31,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("-o", "--output", metavar="FILE", required=True, help=about)
     add("--format", choices=FORMATS, help="what to write (default: by the ending)")
     options.add_force(parser)
-    about = "score a file with the engine as well, and compare with the model"
+    about = "also score a file with the target engine, and compare"
     add("--check", metavar="FILE", help=about)
     group = options.add_sql(parser)
     about = "return scores alone, for databases without exp"

@@ -57,12 +57,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help=about)
     options.add_force(parser)
     options.add_json(parser)
-    about = "do not measure the method by five folds"
+    about = "skip the five-fold cross-validation"
     parser.add_argument("--no-check", action="store_true", help=about)
     options.add_training(parser)
     about = "heading of the model's page, as a question (default: made of the target)"
     parser.add_argument("--title", metavar="TEXT", help=about)
-    about = "where to learn: cpu, cuda (a GPU), cuda:1, or auto (default: cpu)"
+    about = "device to train on: cpu, cuda (a GPU), cuda:1, or auto (default: cpu)"
     parser.add_argument("--device", metavar="NAME", help=about)
     inputs.add_memory(parser)
 
@@ -163,7 +163,7 @@ def _selection(clf: Any) -> dict[str, Any]:
 
 def _set_device(clf: Any, method: str, device: str) -> None:
     if "device" not in clf.get_params():
-        raise ValueError(f"{method} learns on the CPU alone; leave --device out.")
+        raise ValueError(f"{method} trains on the CPU only; omit --device.")
     clf.set_params(device=device)
 
 
@@ -281,7 +281,7 @@ def _cross_validated(
 
     n_rows = min(len(data), _MAX_CHECKED_ROWS)
     if seconds * _FOLDS * n_rows / len(data) > _MAX_CHECK_SECONDS:
-        note("not checked, since that would take long: see 'steelyard evaluate'")
+        note("not cross-validated, since that takes long: see 'steelyard evaluate'")
         return None
     rows = np.arange(len(data))
     if n_rows < len(data):
@@ -329,7 +329,7 @@ def _describe(table: Any, clf: Any, labels: Mapping[str, str]) -> list[dict[str,
     aside = [clf.feature_names_in_[j] for j in clf.encoder_.schema_.left_out]
     suspects = [n.column for n in clf.notices_ if n.kind == "identifier"]
     remarks = dict.fromkeys(suspects, "like an identifier")
-    remarks |= dict.fromkeys(aside, "identifier: left out")
+    remarks |= dict.fromkeys(aside, "identifier: dropped")
     lines = []
     for name in sorted(table.columns, key=lambda name: name in aside):
         cells = table[name].dropna()

@@ -143,7 +143,7 @@ def _shapes(arguments: argparse.Namespace) -> dict[str, Any]:
             column = name if colon else text
             if column in constraints:
                 raise ParameterError(
-                    f"--{kind} names {column!r}, which has another shape already."
+                    f"--{kind} names {column!r}, which already has another shape."
                 )
             constraints[column] = (kind, label) if colon else kind
     return constraints
@@ -373,7 +373,7 @@ def default_memory() -> int:
 def add_memory(parser: argparse.ArgumentParser) -> None:
     """Add the options of memory and of the folder for temporary files."""
     group = parser.add_argument_group("tables larger than memory")
-    about = "read in chunks what would take more, such as 2GB (default: half of all)"
+    about = "read in chunks what would need more, such as 2GB (default: half of all)"
     group.add_argument("--memory", type=size_of, metavar="SIZE", help=about)
     about = "folder for temporary files (default: that of the system)"
     group.add_argument("--work-folder", metavar="DIR", help=about)

@@ -86,7 +86,7 @@ def _target_of_model(clf: Any, arguments: argparse.Namespace) -> str | None:
     reader = open_files(arguments.data, like=like, **options.reading_of(arguments))
     if target not in reader.names:
         return None
-    output.note(f"the truth is in column {target!r}, the model's target")
+    output.note(f"true classes are taken from column {target!r}, the model's target")
     return str(target)
 
 

@@ -150,7 +150,7 @@ def add_input(parser: argparse.ArgumentParser) -> None:
 
 def add_split_interactions(parser: argparse.ArgumentParser) -> None:
     """Add the option to split the contributions of interactions."""
-    about = "divide the evidence of an interaction between its columns, half and half"
+    about = "split the evidence of an interaction evenly between its columns"
     parser.add_argument("--split-interactions", action="store_true", help=about)
 
 
@@ -174,16 +174,16 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     about = "class of interest, for page, card and thresholds (default: the second of "
     about += "two)"
     parser.add_argument("--positive", metavar="CLASS", help=about)
-    about = "cut a target of numbers into N classes of about equal size"
+    about = "bin a numeric target into N classes of about equal size"
     parser.add_argument("--bins", type=int, metavar="N", help=about)
-    about = "go on if the target has more than 200 classes"
+    about = "continue even if the target has more than 200 classes"
     parser.add_argument("--yes", action="store_true", help=about)
     group = parser.add_argument_group("columns")
     for option, text in (
         ("--columns", "columns to learn from (default: all others)"),
-        ("--drop", "columns to leave out"),
-        ("--categorical", "columns whose cells are names, even if they are numbers"),
-        ("--numeric", "columns whose cells are numbers; text in them is an error"),
+        ("--drop", "columns to drop"),
+        ("--categorical", "columns to treat as categories, even if they are numbers"),
+        ("--numeric", "columns to treat as numbers; text in them is an error"),
     ):
         add_names(group, option, text)
     about = "values of a column in their order, for shapes of categories; may be "
@@ -191,7 +191,7 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     order: Any = {"action": "append", "default": [], "metavar": "NAME=A,B,..."}
     group.add_argument("--order", **order, help=about)
     group.add_argument("--weights", metavar="NAME", help="column of row weights")
-    about = "learn from columns that look like identifiers too"
+    about = "keep columns that look like identifiers"
     group.add_argument("--keep-identifiers", action="store_true", help=about)
     group = parser.add_argument_group("method")
     about = "see 'steelyard methods' (default: SHNB)"
@@ -237,7 +237,7 @@ def add_sql(parser: argparse.ArgumentParser) -> Any:
     group.add_argument("--table", metavar="NAME", help=about)
     about = "columns of the table to return, such as its key"
     add_names(group, "--keep", about)
-    about = "return what every column adds as well"
+    about = "also return the contribution of each column"
     group.add_argument("--contributions", action="store_true", help=about)
     return group
 

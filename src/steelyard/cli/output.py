@@ -189,8 +189,8 @@ def evidence_table(evidence: Evidence, most: int | None = None) -> Table:
 
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     has_half = evidence.half_width is not None
-    for name in ("attribute", "value", "evidence", *["± (90 %)"] * has_half, ""):
-        is_number = name not in ("attribute", "value", "")
+    for name in ("column", "value", "evidence", *["± (90 %)"] * has_half, ""):
+        is_number = name not in ("column", "value", "")
         table.add_column(name, justify="right" if is_number else "left")
     items = [(i.title or i.attribute, i.value, i.amount) for i in evidence.items]
     rest = items[most:] if most is not None and len(items) > most + 1 else []

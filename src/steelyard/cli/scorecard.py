@@ -10,7 +10,7 @@ from steelyard.cli.inputs import class_named, load_model, rows_and_labels
 from steelyard.exceptions import ParameterError
 from steelyard.export.formats import ENDINGS
 
-ABOUT = "write a model as a card of whole points that people can add up"
+ABOUT = "write a model as a scorecard of integer points that people can add up"
 EXAMPLES = """
 steelyard scorecard model.json
 steelyard scorecard model.json -o card.html --data train.csv
@@ -42,6 +42,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         ("interactions", int, "how many interactions are on the card (default: 0)"),
     ):
         add(f"--{name}", type=kind, metavar="N", help=about)
+    about = "TOML file: author, date, use, signatures, and texts of reasons by column"
+    add("--card", metavar="FILE", help=about)
     options.add_sql(parser)
 
 
@@ -52,7 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
     rows, label = _card_rows(clf, arguments), _card_label(clf, arguments)
     settings = options.chosen(arguments, *_SETTINGS.split())
     chosen = {name: value for name, value in settings.items() if value is not None}
-    card = clf.scorecard(*rows, target=label, **chosen)
+    card = clf.scorecard(*rows, target=label, card=arguments.card, **chosen)
     writing = options.given(arguments, "dialect table keep contributions")
     if arguments.output is not None:
         card.export(arguments.output, **writing)

@@ -8,7 +8,7 @@ import sys
 from steelyard.cli import options
 from steelyard.cli.inputs import load_model
 
-ABOUT = "answer rows over HTTP: labels, probabilities, reasons, intervals"
+ABOUT = "serve predictions over HTTP: labels, probabilities, reasons, intervals"
 EXAMPLES = """
 steelyard serve model.json
 steelyard serve model.json --host 0.0.0.0 --port 8080

@@ -10,8 +10,8 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import groupby
 from os import PathLike
@@ -48,13 +48,21 @@ if TYPE_CHECKING:
 # Lines in three columns of a printed page, letters of a value in a line, and sizes of
 # type, smaller for more lines.
 _LINES_OF_A_PAGE, _LETTERS, _LARGEST, _SMALLEST = 130, 14, 10.0, 4.0
+_LINES_OF_DOCUMENT = 24
 
-_HOW = "Add one line of each column; what is not known adds nothing."
+_HOW = "Add one line of each column; unknown values add nothing."
 _ONE_EACH = (
     "There is one card for each class against all others; probabilities of all cards "
     "are divided by their sum."
 )
 _HEADER = ["column", "value", "points", "rows", "rate"]
+_WOE = "WoE"
+
+SIGNATURES = ("Prepared by", "Reviewed by", "Approved by")
+"""Who signs a card by default."""
+
+# Reasons that are given to those whom a decision goes against.
+_REASONS = 4
 
 
 @dataclass(frozen=True)
@@ -71,6 +79,35 @@ class CardRow:
 
     rate: float
     """Share of the target among them; NaN if there are none."""
+
+    woe: float = math.nan
+    """Weight of evidence: logarithm of the share of the target's rows that are here, to
+    that of the others; half a row is added to each. NaN if there are none."""
+
+    information: float = 0.0
+    """What the line adds to the information value (IV) of its column."""
+
+
+def with_woe(rows: Iterable[CardRow]) -> tuple[CardRow, ...]:
+    """Return lines with their weights of evidence, those of each column together.
+
+    Examples
+    --------
+    >>> rows = [CardRow("sky", "sun", 9, 10, 0.8), CardRow("sky", "rain", -9, 10, 0.2)]
+    >>> [(round(row.woe, 2), round(row.information, 2)) for row in with_woe(rows)]
+    [(1.22, 0.73), (-1.22, 0.73)]
+    """
+    made: list[CardRow] = []
+    for _, group in groupby(rows, key=lambda row: row.column):
+        lines = list(group)
+        hits = np.array([row.rows * row.rate if row.rows else 0.0 for row in lines])
+        rest = np.array([row.rows for row in lines]) - hits
+        gaps = hits / max(hits.sum(), 1e-300) - rest / max(rest.sum(), 1e-300)
+        odds = (hits + 0.5) / (rest + 0.5) * (rest.sum() + 0.5) / (hits.sum() + 0.5)
+        for row, woe, gap in zip(lines, np.log(odds), gaps, strict=True):
+            of_row = replace(row, woe=float(woe), information=float(gap * woe))
+            made.append(of_row if row.rows else row)
+    return tuple(made)
 
 
 class CardModel(FittedNB):
@@ -143,14 +180,29 @@ class Card:
         double = f"{self.points_to_double:g} more points double the odds"
         return f"Start with {self.start} points; {double} of {self.target}."
 
+    def information_values(self) -> dict[str, float]:
+        """Return the information value of each column, as credit scoring has it."""
+        values: dict[str, float] = {}
+        for row in self.rows:
+            values[row.column] = values.get(row.column, 0.0) + row.information
+        return values
+
+    def best_points(self) -> dict[str, int]:
+        """Return the most points of each column."""
+        best: dict[str, int] = {}
+        for row in self.rows:
+            best[row.column] = max(row.points, best.get(row.column, row.points))
+        return best
+
     def lines(self) -> list[list[str]]:
         """Return the cells of a table of text, a line for the start and each row."""
-        lines = [["(start)", "", f"{self.start:d}", "", ""]]
+        lines = [["(start)", "", f"{self.start:d}", "", "", ""]]
         for row in self.rows:
             texts = (
                 _points_text(row.points),
                 _rows_text(row.rows),
                 _share_text(row.rate),
+                _woe_text(row.woe),
             )
             lines.append([row.column, row.value, *texts])
         return lines
@@ -198,6 +250,9 @@ class Scorecard:
         names = self.cards[0].loss
         means = {n: float(np.mean([c.loss[n] for c in self.cards])) for n in names}
         self.loss: dict[str, Any] = {**means, "n_rows": n_rows, "on": on}
+        self.document: list[tuple[str, str]] = []
+        self.signatures: tuple[str, ...] = SIGNATURES
+        self.reason_texts: dict[str, str] = {}
 
     @property
     def n_cells(self) -> int:
@@ -221,6 +276,45 @@ class Scorecard:
             for card in self.cards
         ]
         return totals[0] if len(totals) == 1 else np.stack(totals, axis=1)
+
+    def adverse_reasons(self, X: Any, most: int = _REASONS) -> list[list[str]]:
+        """Return the columns in which each row loses most against their best line.
+
+        The texts are those of ``reason``, or ``label``, in the columns of ``card``, and
+        otherwise the names of columns. Points that are lost are in brackets.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            A table with the columns of the training table.
+        most : int, default=4
+            How many reasons to give for a row at most.
+        """
+        if len(self.cards) > 1:
+            raise ParameterError(
+                "Adverse reasons are those of one card: make it with `target`."
+            )
+        (card,) = self.cards
+        codes, model = card.fitted._encode(X), card.fitted.model_
+        assert isinstance(model, NBModel)
+        names, best = model.schema.labels(), card.best_points()
+        lost = {}
+        for j, name in enumerate(names):
+            if name in best:
+                first = int(model.schema.offsets[j])
+                points = model.table[first + codes.column(j).astype(np.int64), 1]
+                lost[name] = best[name] - np.round(points).astype(np.int64)
+        reasons = []
+        for i in range(codes.n_rows):
+            order = sorted(lost, key=lambda name: -lost[name][i])[:most]
+            reasons.append(
+                [
+                    f"{self.reason_texts.get(name, name)} (-{lost[name][i]})"
+                    for name in order
+                    if lost[name][i] > 0
+                ]
+            )
+        return reasons
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probabilities of the points, in the order of ``classes_``.
@@ -261,10 +355,29 @@ class Scorecard:
         """Return what merging and rounding cost, and the edits by hand."""
         loss = self.loss
         losses = (
-            f"Log-loss: model {loss['model']:.4f}, merged {loss['merged']:.4f}, points "
-            f"{loss['points']:.4f} ({loss['n_rows']} {loss['on']})."
+            f"Log-loss: model {loss['model']:.4f}, with merged bins "
+            f"{loss['merged']:.4f}, with integer points {loss['points']:.4f} "
+            f"({loss['n_rows']} {loss['on']})."
         )
-        return [losses, *(f"Edited by hand: {edit}." for edit in self.edits)]
+        woe = (
+            "WoE: weight of evidence for the class, IV: information value of a column."
+        )
+        return [losses, woe, *(f"Edited by hand: {edit}." for edit in self.edits)]
+
+    def reasons_in_words(self) -> str:
+        """Return how adverse reasons are found, with the text of each column."""
+        best = self.cards[0].best_points()
+        worst: dict[str, int] = {}
+        for row in self.cards[0].rows:
+            worst[row.column] = min(row.points, worst.get(row.column, row.points))
+        most = sorted(best, key=lambda name: worst[name] - best[name])
+        texts = [
+            f"{self.reason_texts.get(name, name)} (up to -{best[name] - worst[name]})"
+            for name in most
+            if best[name] > worst[name]
+        ]
+        how = f"Adverse reasons: name up to {_REASONS} columns that lose most points "
+        return f"{how}against their best line: {'; '.join(texts)}."
 
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
         """Return the card as a page that prints on one sheet; write it if asked to."""
@@ -280,10 +393,13 @@ class Scorecard:
             lines = [list(map(markdown_text, line)) for line in card.lines()]
             parts += [f"# {markdown_text(card.title(self.name))}"]
             parts += [markdown_text(f"{card.legend()} {_HOW}")]
-            parts += [markdown_table(_HEADER, lines)]
+            parts += [markdown_table([*_HEADER, _WOE], lines)]
             parts += [markdown_table(["total", "probability"], card.scale_lines())]
         parts += [_ONE_EACH] if len(self.cards) > 1 else []
         parts += ["  \n".join(map(markdown_text, self.notes()))]
+        signed = [[f"{who}:", "_" * 30] for who in self.signatures]
+        entries = [list(entry) for entry in self.document]
+        parts += [markdown_table(["model card", ""], [*entries, *signed])]
         return "\n\n".join(parts) + "\n"
 
     def to_excel(self, path: str | PathLike[str]) -> None:
@@ -317,11 +433,13 @@ class Scorecard:
         parts = []
         for card in self.cards:
             parts += [card.title(self.name), card.legend()]
-            parts.append(text_table(_HEADER, card.lines(), [False] * 2 + [True] * 3))
+            numbers = [False] * 2 + [True] * 4
+            parts.append(text_table([*_HEADER, _WOE], card.lines(), numbers))
             scale = card.scale_lines()
             parts.append(text_table(["total", "probability"], scale, [True, True]))
         parts += [_ONE_EACH] if len(self.cards) > 1 else []
-        return "\n\n".join([*parts, "\n".join(self.notes())])
+        entries = [f"{name}: {text}" for name, text in self.document]
+        return "\n\n".join([*parts, "\n".join([*self.notes(), *entries])])
 
 
 def _start_row(card: Card) -> CardRow:
@@ -330,6 +448,10 @@ def _start_row(card: Card) -> CardRow:
 
 def _share_text(share: float) -> str:
     return "" if math.isnan(share) else f"{100.0 * share:.1f} %"
+
+
+def _woe_text(woe: float) -> str:
+    return "" if math.isnan(woe) else f"{woe:+.2f}"
 
 
 def _rows_text(rows: float) -> str:
@@ -373,7 +495,7 @@ def _content_of(
 
 def _page(card: Scorecard) -> str:
     """Return a page that prints on one sheet, as far as type can be small."""
-    lines = max(map(_n_lines, card.cards)) + len(card.edits)
+    lines = max(map(_n_lines, card.cards)) + len(card.edits) + _LINES_OF_DOCUMENT
     size = min(_LARGEST, max(_SMALLEST, _LARGEST * math.sqrt(_LINES_OF_A_PAGE / lines)))
     page, style, code = (
         read_asset("steelyard.control", f"card.{kind}")
@@ -398,7 +520,8 @@ def _n_lines(card: Card) -> float:
 
 def _section(card: Card, whole: Scorecard) -> str:
     by_column = groupby(card.rows, key=lambda row: row.column)
-    tables = [_column_table(name, rows) for name, rows in by_column]
+    values = card.information_values()
+    tables = [_column_table(name, rows, values[name]) for name, rows in by_column]
     tables.append(_scale_table(card))
     several = len(whole.cards) > 1
     notes = [*whole.notes(), *([_ONE_EACH] if several else [])]
@@ -408,6 +531,7 @@ def _section(card: Card, whole: Scorecard) -> str:
         element("div", element("output", "", class_="sum"), class_="box"),
         element("div", "".join(tables), class_="card"),
         *(element("p", escape(note), class_="small") for note in notes),
+        *([] if several else [_document(whole)]),
     ]
     return element(
         "section",
@@ -419,8 +543,24 @@ def _section(card: Card, whole: Scorecard) -> str:
     )
 
 
-def _column_table(name: str, rows: Iterator[CardRow]) -> str:
-    head = "".join(element("th", text) for text in ("", "points", "rows", "rate"))
+def _document(whole: Scorecard) -> str:
+    """Return who made the card of what, the texts of reasons, and lines to sign."""
+    lines = [
+        element("tr", element("th", escape(name)) + element("td", escape(text)))
+        for name, text in whole.document
+    ]
+    blanks = "<span></span>Date<span></span>Signature<span></span>"
+    signed = [element("p", escape(who) + blanks) for who in whole.signatures]
+    return (
+        element("p", escape(whole.reasons_in_words()), class_="small")
+        + element("table", "".join(lines), class_="document")
+        + element("div", "".join(signed), class_="sign")
+    )
+
+
+def _column_table(name: str, rows: Iterator[CardRow], information: float) -> str:
+    heads = ("", "points", "rows", "rate", _WOE)
+    head = "".join(element("th", text) for text in heads)
     lines = [element("tr", head)]
     for row in rows:
         cells = (
@@ -429,10 +569,12 @@ def _column_table(name: str, rows: Iterator[CardRow]) -> str:
             + element("td", _points_text(row.points), class_="points")
             + element("td", _rows_text(row.rows), class_="few")
             + element("td", _share_text(row.rate), class_="few")
+            + element("td", _woe_text(row.woe), class_="few")
         )
         lines.append(element("tr", cells, data_points=str(row.points)))
     body = element("tbody", "".join(lines))
-    return element("table", element("caption", escape(name)) + body)
+    worth = element("small", f" IV {information:.2f}")
+    return element("table", element("caption", escape(name) + worth) + body)
 
 
 def _scale_table(card: Card) -> str:
@@ -448,11 +590,11 @@ def _scale_table(card: Card) -> str:
 def _csv(card: Scorecard) -> bytes:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["target", *_HEADER])
+    writer.writerow(["target", *_HEADER, _WOE])
     for of_class in card.cards:
         for row in (_start_row(of_class), *of_class.rows):
             line = [of_class.target, row.column, row.value, row.points]
-            shares = map(_rows_text, (row.rows, row.rate))
+            shares = map(_rows_text, (row.rows, row.rate, row.woe))
             writer.writerow(safe_cells([*line, *shares]))
     return out.getvalue().encode("utf-8")
 
@@ -494,7 +636,11 @@ def _fill_sheet(sheet: Any, card: Card, whole: Scorecard) -> None:
     for k, (total, p) in enumerate(card.scale(), start=first):
         _put(sheet, k, [total, p], left=8)
         sheet.cell(k, 9).number_format = "0.0%"
-    _put(sheet, max(last, first + len(card.scale())) + 2, ["\n".join(whole.notes())])
+    below = max(last, first + len(card.scale())) + 2
+    _put(sheet, below, ["\n".join(whole.notes())])
+    signed = [(f"{who}:", "date:") for who in whole.signatures]
+    for k, entry in enumerate([*whole.document, *signed], start=below + 2):
+        _put(sheet, k, list(entry))
     sheet.column_dimensions["A"].width = 24
     sheet.column_dimensions["B"].width = 32
     sheet.page_setup.fitToWidth = sheet.page_setup.fitToHeight = 1

@@ -467,7 +467,7 @@ def _recalibrated(
         prior -= np.clip(step - step.mean(), -2.0, 2.0)
         if np.abs(step - step.mean()).max() < 1e-10:
             break
-    change = _Change("", f"fit the start again on {codes.n_rows} rows")
+    change = _Change("", f"intercept recalibrated on {codes.n_rows} rows")
     new = replace(model, log_prior=prior)
     if model.marginal is not None:
         moved = model.link_scale * (prior - model.log_prior)

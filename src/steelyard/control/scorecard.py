@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,14 @@ from numpy.typing import NDArray
 from steelyard._common.allowed import Check, number, whole
 from steelyard._common.arrays import Floats, Ints
 from steelyard.classifiers.fitted import answering_model
-from steelyard.control.card import Card, CardModel, CardRow, Scorecard
+from steelyard.control.card import (
+    SIGNATURES,
+    Card,
+    CardModel,
+    CardRow,
+    Scorecard,
+    with_woe,
+)
 from steelyard.control.card_cells import (
     CardColumn,
     CardFit,
@@ -25,6 +33,7 @@ from steelyard.control.card_cells import (
     unknown_values,
 )
 from steelyard.exceptions import ParameterError, check_fitted
+from steelyard.explain.page_card import document, read_card
 from steelyard.explain.shared import (
     evidence_of,
     model_of,
@@ -75,6 +84,7 @@ def scorecard_of(
     max_cells: int = 80,
     max_loss: float = 0.001,
     interactions: int = 0,
+    card: Mapping[str, Any] | str | PathLike[str] | None = None,
 ) -> Scorecard:
     r"""Return a fitted classifier as a card of whole points.
 
@@ -112,6 +122,9 @@ def scorecard_of(
     interactions : int, default=0
         How many interactions are on the card, the most important first. Contributions
         of the others are taken over by their columns as far as that goes.
+    card : mapping or path of a TOML file, default=None
+        Author, date, intended use and who signs, as on the page of a model
+        (``clf.page``), and texts of adverse reasons by column.
 
     Returns
     -------
@@ -157,11 +170,19 @@ def scorecard_of(
         fit = merged_fit(columns, proba[:, c], max_bins, max_cells, max_loss)
         truth = proba[:, c] if labels is None else (labels == c).astype(np.float64)
         cards.append(_card(clf, fit, c, new_schema, encoder, scale, truth))
-    on = "given rows" if X is not None else "rows made of the counts in the model"
+    on = "given rows" if X is not None else "rows drawn from the counts in the model"
     on += ", probabilities of the model" if y is None else ", labels"
     name = getattr(clf, "target_name_", None)
     edits = getattr(clf, "edits_", ())
-    return Scorecard(cards, clf.classes_, name, on, codes.n_rows, edits)
+    entries = read_card(card)
+    made = Scorecard(cards, clf.classes_, name, on, codes.n_rows, edits)
+    made.document = document(clf, entries)
+    made.signatures = tuple(entries.get("signatures", SIGNATURES))
+    made.reason_texts = {
+        column: about.get("reason") or about.get("label") or column
+        for column, about in entries.get("columns", {}).items()
+    }
+    return made
 
 
 def _check_options(*values: Any) -> None:
@@ -218,7 +239,7 @@ def _card(
     return Card(
         target,
         int(points[0]),
-        tuple(_card_rows(clf, fit, schema, c, points)),
+        with_woe(_card_rows(clf, fit, schema, c, points)),
         to_double,
         zero,
         CardModel(model, encoder),

@@ -269,7 +269,7 @@ class WaterfallDisplay(draw.Display):
         rest = items[self.max_attributes :]
         if rest:
             amount = math.fsum(item.amount for item in rest)
-            lines.append((f"{len(rest)} other attributes", amount))
+            lines.append((f"{len(rest)} other columns", amount))
         ax = self._axes(ax, 8.4, 1.3 + 0.3 * (len(lines) + 1))
         ends = [0.0]
         for k, (_, amount) in enumerate(lines):

@@ -11,7 +11,6 @@ import numpy as np
 from scipy.special import logsumexp
 
 from steelyard._common.arrays import Floats, Ints
-from steelyard._common.text import counted
 from steelyard.displays import drawing as draw
 from steelyard.exceptions import ParameterError
 from steelyard.explain.local import LocalExplanation
@@ -152,11 +151,12 @@ class NomogramDisplay(draw.Display):
         ax.set_yticks(levels, labels)
         self._name_scale(ax, c)
         if n_left_out:
-            text = f"{counted(n_left_out, 'attribute')} that say less are left out"
+            less = "column is" if n_left_out == 1 else "columns are"
+            text = f"{n_left_out} less important {less} not shown"
             low, high = ax.get_xlim()
             at = {"x": low + 0.04 * (high - low), "y": ax.get_ylim()[0] + 0.1}
             style = {"fontsize": _TEXT, "va": "bottom", "color": draw.INK}
-            ax.text(**at, s=f"{text}: taken as unknown", **style)
+            ax.text(**at, s=f"{text}: treated as unknown", **style)
 
     def _number_of_row(self, j: int) -> float:
         """Return the number of the marked row in a column, NaN if it has none."""
@@ -179,7 +179,7 @@ class NomogramDisplay(draw.Display):
             raise ParameterError(problem)
         if self.row is not None and self.row.attributes != whole.attributes:
             raise ParameterError(
-                "The row that is marked has other attributes than the model: leave its "
+                "The row that is marked has other columns than the model: leave its "
                 "interactions as they are."
             )
 

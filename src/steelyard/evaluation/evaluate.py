@@ -276,12 +276,12 @@ def _check_folds(folds: int, true: NDArray[np.intp]) -> None:
         raise TableError("All labels are of one class. At least two are needed.")
     if counts.max() < folds:
         raise TableError(
-            f"No class has {folds} rows, one for each fold. Lower `folds` to at most "
-            f"{counts.max()}."
+            f"{folds} folds need a class of at least {folds} rows; use "
+            f"`folds={counts.max()}` or fewer."
         )
     if counts.min() < folds:
         small = f"{(counts < folds).sum()} of {len(counts)} classes have fewer rows"
-        warnings.warn(f"{small} than there are folds", UserWarning, stacklevel=3)
+        warnings.warn(f"{small} than folds", UserWarning, stacklevel=3)
 
 
 def _predict(

@@ -274,8 +274,8 @@ class Evaluation:
                 plot_chance_level=k == shown[-1],
             )
         ax.set(
-            xlabel="false positive rate (FPR): others taken for the class",
-            ylabel="true positive rate (TPR): rows of the class found",
+            xlabel="false positive rate (FPR): other rows called positive",
+            ylabel="true positive rate (TPR): rows of the class called positive",
         )
         return display
 
@@ -324,7 +324,7 @@ def _threshold_table(result: dict[str, Any]) -> MeasureTable:
         row = [name, f"{entry['threshold']:.4f}".rstrip("0").rstrip(".")]
         row += [f"{entry[key]:.3f}" for key in ("precision", "recall", "f1")]
         rows.append(row + ([f"{entry['cost']:g}"] if "cost" in entry else []))
-    title = f"Deciding for {result['positive']} from a probability of"
+    title = f"Deciding for {result['positive']} at a probability of at least"
     return MeasureTable(title, header, rows)
 
 

@@ -65,7 +65,7 @@ class Counterfactual(PlainData):
         p, q = (probability_text(proba[c]) for proba in (self.before, self.after))
         if not self.found:
             return (
-                f"No change of the values that may change lets {self.target} win; its "
+                f"No allowed change lets {self.target} win; its "
                 f"probability goes from {p} to {q} at most by this search."
             )
         if not self.changes:
@@ -74,7 +74,7 @@ class Counterfactual(PlainData):
             [change.attribute, change.before, change.after, f"{change.gain:+.2f}"]
             for change in self.changes
         ]
-        headers = ["attribute", "from", "to", "log-odds"]
+        headers = ["column", "from", "to", "log-odds"]
         return (
             f"{self.target} would win, with probability {q} instead of {p} "
             f"({'fewest' if self.is_minimal else 'found'} changes: {len(lines)})\n"

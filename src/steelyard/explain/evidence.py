@@ -94,7 +94,7 @@ class Evidence(Tabular):
         drawn = zip(names, self.amounts, sided_bars(self.amounts), strict=True)
         lines = [[*name, signed(amount), bar] for name, amount, bar in drawn]
         lines.append(["sum", "", signed(self.total), ""])
-        headers = ["attribute", "value", "evidence", ""]
+        headers = ["column", "value", "evidence", ""]
         if self.half_width is not None:
             headers.insert(3, "± (90 %)")
             for line, half in zip(lines, self.half_widths, strict=True):
@@ -119,7 +119,7 @@ class Evidence(Tabular):
 
     def _frame_columns(self) -> dict[str, Any]:
         return {
-            "attribute": [self.start[0], *(item.attribute for item in self.items)],
+            "column": [self.start[0], *(item.attribute for item in self.items)],
             "value": [self.start[1], *(item.value for item in self.items)],
             "evidence": self.amounts,
             "missing": [False, *(item.missing for item in self.items)],

@@ -395,7 +395,7 @@ class LocalExplanation(Tabular):
         more_names, more_values = [name for name, _ in rest], [text for _, text in rest]
         return {
             "row": np.repeat(np.arange(n), n_lines),
-            "attribute": ["(base)", *names, *more_names] * n,
+            "column": ["(base)", *names, *more_names] * n,
             "value": [v for row in self.values for v in ("", *row, *more_values)],
             "missing": np.concatenate(missing, axis=1).ravel(),
             **evidence_columns(self.classes, evidence),
@@ -447,7 +447,7 @@ def explain_local(
     >>> why = NaiveBayes().fit(X, y).explain_local(X[70:71])
     >>> why.evidence()
     2 (probability 0.9946) against 1: evidence in log-odds
-    attribute          value         evidence
+    column             value         evidence
     --------------------------------------------------------------------
     average row                         -0.40  ███│
     petal width (cm)   > 1.75           +3.25     │█████████████████████

@@ -55,7 +55,7 @@ _WIDE, _HIGH, _MAX_LINES = 120.0, 26.0, 6
 
 @dataclass(frozen=True, repr=False)
 class GlobalExplanation(Tabular):
-    r"""What a model has learned, attribute by attribute.
+    r"""What a model has learned, column by column.
 
     Contributions are relative to the average training row. Importance is the mean over
     rows of the absolute evidence of an attribute for a class against the mean of the
@@ -202,7 +202,7 @@ class GlobalExplanation(Tabular):
         """Return lines above, names of columns, lines of the table, lines below."""
         k, d = len(self.classes), len(self.attributes)
         n_interactions = sum(map(self._is_interaction, range(d)))
-        count = f"{d - n_interactions} attributes"
+        count = counted(d - n_interactions, "column")
         if n_interactions:
             count += f" and {counted(n_interactions, 'interaction')}"
         head = [f"{self.method}: {count}, {k} classes", self.note]
@@ -214,7 +214,7 @@ class GlobalExplanation(Tabular):
         changed = {name: f" ({shape})" for name, shape in self.constraints.items()}
         for name in {edit.attribute for edit in self.edits}:
             changed[name] = changed.get(name, "") + " (edited)"
-        changed |= dict.fromkeys(self.left_out, " (left out)")
+        changed |= dict.fromkeys(self.left_out, " (dropped)")
         shown = [self.attributes[j] for j in self.order]
         words = zip(shown, in_words(shown, self.titles), strict=True)
         names = [title + changed.get(name, "") for name, title in words]
@@ -225,10 +225,10 @@ class GlobalExplanation(Tabular):
         if len(self.parts) > _MAX_PARTS:
             tail.append(f"… and {len(self.parts) - _MAX_PARTS} more parts")
         tail += [f"edited by hand: {edit}" for edit in self.edits]
-        return head, ["attribute", *columns], rows if columns else [], tail
+        return head, ["column", *columns], rows if columns else [], tail
 
     def __repr__(self) -> str:
-        """List the attributes by importance, and the parts."""
+        """List the columns by importance, and the parts."""
         head, headers, rows, tail = self.layout()
         numeric = [False, *(bool(header) for header in headers[1:])]
         table = ["", text_table(headers, rows, numeric)] if rows else []
@@ -236,7 +236,7 @@ class GlobalExplanation(Tabular):
 
     def _frame_columns(self) -> dict[str, Any]:
         order = self.order
-        columns: dict[str, Any] = {"attribute": [self.attributes[j] for j in order]}
+        columns: dict[str, Any] = {"column": [self.attributes[j] for j in order]}
         if self.importance is not None:
             columns["importance"] = self.importance[order]
         if self.tables:
@@ -271,9 +271,9 @@ def _notes(whole: GlobalExplanation, columns: dict[str, list[str]]) -> list[str]
         lines.append(line + ", ± its 90 % interval" * ("±" in columns))
     if "most" in columns:
         of = f"for {whole.classes[1]}" if len(whole.classes) == 2 else "for a class"
-        lines.append(f"least, most: range of what its values say {of}, in log-odds")
+        lines.append(f"least, most: range of its contributions {of}, in log-odds")
     if "rows" in columns:
-        lines.append("rows: training rows in which its value is known, by weight")
+        lines.append("rows: training rows with a value, by weight")
     return lines
 
 
@@ -358,19 +358,19 @@ def explain_global(clf: BaseNB, X: Any = None) -> GlobalExplanation:
     >>> from steelyard import NaiveBayes
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> NaiveBayes().fit(X, y).explain_global()
-    NaiveBayes: 4 attributes, 3 classes
-    The score of a class is its prior plus one contribution per attribute.
+    NaiveBayes: 4 columns, 3 classes
+    The score of a class is its prior plus one contribution per column.
     With nothing known: 0 33.3 %, 1 33.3 %, 2 33.3 %.
     <BLANKLINE>
-    attribute          importance  least   most  rows
+    column             importance  least   most  rows
     -------------------------------------------------------------------
     petal width (cm)        2.852  -3.19  +5.71   150  ████████████████
     petal length (cm)       2.826  -3.25  +5.74   150  ███████████████▉
     sepal length (cm)       1.822  -3.36  +3.47   150  ██████████▎
     sepal width (cm)        1.057  -2.20  +2.83   150  █████▉
     importance: mean absolute evidence over the training counts
-    least, most: range of what its values say for a class, in log-odds
-    rows: training rows in which its value is known, by weight
+    least, most: range of its contributions for a class, in log-odds
+    rows: training rows with a value, by weight
     """
     model, titles = model_of(clf), clf.training_.labels
     is_edited = hasattr(clf, "edits_")
@@ -448,7 +448,7 @@ def _explain(
     source = "the training counts"
     features = model.schema.features
     if any(not f.is_coded and f.kind != "linear" for f in features):
-        source += ", by the fitted densities for Gaussian attributes"
+        source += ", by the fitted densities for Gaussian columns"
     if rows is not None:
         source = "the given rows"
     return GlobalExplanation(

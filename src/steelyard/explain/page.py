@@ -30,6 +30,7 @@ from steelyard.explain.overall import explain_global
 from steelyard.explain.page_card import (
     Words,
     add_card,
+    document,
     read_card,
     read_words,
     trust_line,
@@ -128,7 +129,7 @@ def page_text(
         "DIR": words.direction,
         "TITLE": html.escape(heading),
         "TRUST": html.escape(trust_line(clf, card, words)),
-        "ABOUT": _about(clf, data, words),
+        "ABOUT": _about(clf, data, card, words),
         "POLICY": content_policy(style, [unpack, code]),
         "STYLE": style,
         "DATA": script_json(data),
@@ -182,7 +183,9 @@ def _question(data: dict[str, Any], words: Words) -> str:
     return words("Which {target}?", target=what or words("class"))
 
 
-def _about(clf: BaseNB, data: dict[str, Any], words: Words) -> str:
+def _about(
+    clf: BaseNB, data: dict[str, Any], card: Mapping[str, Any], words: Words
+) -> str:
     """Describe how the model adds up, notices of its training rows, and edits."""
     n_columns = sum(
         data["attributes"][j]["kind"] != "interaction" for j in data["order"]
@@ -193,7 +196,7 @@ def _about(clf: BaseNB, data: dict[str, Any], words: Words) -> str:
         rows = words(" of {n} rows", n=f"{float(counts.by_class.sum()):,.10g}")
     learned = words("{method}, learned from {n} columns", method=method, n=n_columns)
     notices = clf.notices_
-    aside = [notice for notice in notices if notice.done == "left out"]
+    aside = [notice for notice in notices if notice.done == "dropped"]
     lines = in_lines([notice for notice in notices if notice not in aside])
     n_aside = len(clf.encoder_.schema_.left_out)
     edits = [str(edit) for edit in getattr(clf, "edits_", ())]
@@ -201,9 +204,16 @@ def _about(clf: BaseNB, data: dict[str, Any], words: Words) -> str:
         (words("How it adds up"), [f"{learned}{rows}.", words(data["note"])], "how"),
         (words("Noticed in the training rows: {n}", n=len(lines)), lines, "noticed"),
         (words("Edited by hand: {n}", n=len(edits)), edits, "edited"),
-        (words("Columns left out: {n}", n=n_aside), in_lines(aside), "left-out"),
+        (words("Model card"), _documented(clf, card, words), "document"),
+        (words("Dropped columns: {n}", n=n_aside), in_lines(aside), "left-out"),
     )
     return " ".join(html_list(title, text, id=k) for title, text, k in folded)
+
+
+def _documented(clf: BaseNB, card: Mapping[str, Any], words: Words) -> list[str]:
+    """Return the lines of the model card, and those to sign."""
+    lines = [f"{name}: {text}" for name, text in document(clf, card, words)]
+    return [*lines, *(f"{who}: {'_' * 30}" for who in card.get("signatures", ()))]
 
 
 def _cases(clf: BaseNB, rows: Any) -> dict[str, Any]:

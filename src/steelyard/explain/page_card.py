@@ -14,6 +14,7 @@ from steelyard import __version__
 from steelyard._common.html import read_asset
 from steelyard._common.text import did_you_mean, listed
 from steelyard.exceptions import ParameterError
+from steelyard.persistence.files import checksum_of
 
 if TYPE_CHECKING:
     from steelyard.classifiers.base.estimator import BaseNB
@@ -27,6 +28,7 @@ _CARD: dict[str, Any] = {
     "date": object,
     "use": str,
     "quality": str,
+    "signatures": list,
     "order": list,
     "classes": dict,
     "columns": dict,
@@ -37,6 +39,7 @@ _COLUMN: dict[str, Any] = {
     "description": str,
     "group": str,
     "values": dict,
+    "reason": str,
 }
 _LANGUAGES = ("en", "de")
 
@@ -108,10 +111,11 @@ def read_card(card: Mapping[str, Any] | str | PathLike[str] | None) -> dict[str,
     ----------
     card : mapping or path of a TOML file
         ``title``, ``target``, ``language``; ``author``, ``date``, ``use`` (what the
-        model is meant for) and ``quality``, for the line below the title; ``order``, a
-        list of columns; ``classes``, from classes to what they are called; and
-        ``columns``, from columns to ``label``, ``unit``, ``description``, ``group``
-        and ``values`` (from values to what they are called).
+        model is meant for) and ``quality``, for the line below the title;
+        ``signatures``, who signs; ``order``, a list of columns; ``classes``, from
+        classes to what they are called; and ``columns``, from columns to ``label``,
+        ``unit``, ``description``, ``group``, ``values`` (from values to what they are
+        called) and ``reason`` (what people are told if the column counts against them).
 
     Examples
     --------
@@ -187,6 +191,39 @@ def trust_line(clf: BaseNB, card: Mapping[str, Any], words: Words) -> str:
     return f"{line}. {card['use']}" if "use" in card else line
 
 
+def document(
+    clf: BaseNB, card: Mapping[str, Any], words: Words | None = None
+) -> list[tuple[str, str]]:
+    """Return what a model is, for those who sign it: names of entries, and texts.
+
+    Examples
+    --------
+    >>> import steelyard as sy
+    >>> clf = sy.NaiveBayes().fit([["a"], ["b"]], ["yes", "no"])
+    >>> dict(document(clf, {"author": "A. Meyer"}))["Author"]
+    'A. Meyer'
+    """
+    words = words or Words()
+    reading, counts = clf.training_.reading, getattr(clf, "counts_", None)
+    check = next(iter(clf.training_.quality), None)
+    rows = None if counts is None else float(counts.by_class.sum())
+    data = [reading.get("file", "")]
+    data += [] if rows is None else [words("{n} training rows", n=f"{rows:,.10g}")]
+    data += [f"SHA-256 {reading['sha256']}"] if "sha256" in reading else []
+    edits = getattr(clf, "edits_", ())
+    entries = {
+        "Author": card.get("author", ""),
+        "Date": str(card.get("date") or (check or {}).get("date", "")),
+        "Intended use": card.get("use", ""),
+        "Data": ", ".join(filter(None, data)),
+        "Validation": card.get("quality") or _quality(check, words),
+        "Model": f"{type(clf).__name__}, steelyard {__version__}",
+        "Model checksum": checksum_of(clf),
+        "Edits": str(len(edits)),
+    }
+    return [(words(name), text) for name, text in entries.items() if text]
+
+
 def _quality(check: Mapping[str, Any] | None, words: Words) -> str:
     """Describe the accuracy on held-out rows, with a 95 % interval."""
     if not check:
@@ -198,7 +235,7 @@ def _quality(check: Mapping[str, Any] | None, words: Words) -> str:
     half = (z2 * (p * (1.0 - p) + z2 / 4.0)) ** 0.5 / (1.0 + z2)
     low, high = (f"{100 * x:.0f}" for x in (middle - half, middle + half))
     text = words(
-        "{p} % of new rows right (95 % interval {low} to {high} %)",
+        "{p} % of held-out rows correct (95 % interval {low} to {high} %)",
         p=f"{100 * p:.0f}",
         low=low,
         high=high,

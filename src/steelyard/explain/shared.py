@@ -87,7 +87,7 @@ def model_of(clf: Any) -> Model:
     if not isinstance(clf.model_, Model):
         raise ParameterError(
             f"A model of type {type(clf.model_).__name__} cannot be explained: it is "
-            "neither a sum over attributes nor made of such sums. Use a classifier of "
+            "neither a sum over columns nor made of such sums. Use a classifier of "
             "this package, for example NaiveBayes or WeightedNB."
         )
     return answering_model(clf).simplified()

@@ -80,10 +80,10 @@ class Agreement:
         return self.difference <= self.tolerance and is_same
 
     def __str__(self) -> str:
-        counts = f", other numbers of unknown cells in {self.n_counts} rows"
+        counts = f", {self.n_counts} rows differ in their number of unknown cells"
         return (
-            f"{self.engine}: {self.n_rows} rows, largest difference of a probability "
-            f"{self.difference:.1e}, other classes in {self.n_labels} rows"
+            f"{self.engine}: {self.n_rows} rows, largest difference in probability "
+            f"{self.difference:.1e}, {self.n_labels} rows differ in class"
             f"{counts if self.n_counts else ''}{self.note}"
         )
 

@@ -125,13 +125,13 @@ def _exportable(clf: BaseNB) -> Any:
     if getattr(model, "kind", "") == "one-dependence":
         raise ParameterError(
             f"{name} averages joint probabilities of a model for each parent, which is "
-            "not exported. Use `save`, or TreeAugmentedNB, in which each attribute has "
+            "not exported. Use `save`, or TreeAugmentedNB, in which each column has "
             "one parent: that is a sum."
         )
     if not _is_own(model, *_NODES):
         raise ParameterError(
             f"A model of type {type(model).__name__} cannot be exported: it is neither "
-            f"a sum over attributes nor made of such sums. {_INSTEAD}"
+            f"a sum over columns nor made of such sums. {_INSTEAD}"
         )
     return model
 

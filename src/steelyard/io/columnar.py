@@ -66,7 +66,7 @@ class ColumnarFiles(Reader):
         self.n_rows = sum(contents.n_rows for contents in self._contents)
         self.n_bytes = sum(file.size for file in files)
         nested = dict.fromkeys(n for each in self._contents for n in each.nested)
-        self.notes = [f"{name}: nested values, left out" for name in nested]
+        self.notes = [f"{name}: nested values, dropped" for name in nested]
 
     def _type(self, name: str) -> pa.DataType:
         """Return a type for the cells of a column in all files."""

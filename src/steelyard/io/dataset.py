@@ -122,11 +122,11 @@ class DataSet:
         if has_fractions or n_values > MAX_NUMBERS:
             what = "with fractions " if has_fractions else ""
             raise TableError(
-                f"The target {self.target_name!r} of {self.name} holds numbers {what}"
+                f"The target {self.target_name!r} of {self.name} has numbers {what}"
                 f"({n_values} values from {self.target.min()} to {self.target.max()}), "
-                "and a classifier needs classes. Cut it into classes of about as many "
-                "rows each with `bins=5`, choose another column with `target`, or, if "
-                "its numbers are names, say so with `categorical`."
+                "and a classifier needs classes. Cut it into 5 classes of about equal "
+                "size with `bins=5`, choose another column with `target`, or, if its "
+                "numbers are names, list it in `categorical`."
             )
 
 
@@ -145,7 +145,7 @@ def read_dataset(
     Columns of numbers are numbers, and all others are text as it is written. Encoding,
     separator, decimal mark and marks of thousands are found out from the file. An empty
     cell is missing, and so is ``NA``, ``N/A``, ``NaN``, ``NULL`` or ``?``. A few other
-    cells in a column of numbers are taken as missing, and named in ``notes``. Values
+    cells in a column of numbers are treated as missing, and named in ``notes``. Values
     with labels in SPSS and Stata are categories, and dates are dates in every format.
 
     Parameters
@@ -185,7 +185,7 @@ def read_dataset(
     >>> data.table["age"].tolist(), data.table["dose"].tolist(), data.target.tolist()
     ([31.0, nan], [0.5, 1.5], ['no', 'yes'])
     >>> print(data.notes[0].partition(": ")[2], data.notes[1], sep="; ")
-    cells between semicolons, decimal commas; 1 row without 'ill' is left out
+    cells between semicolons, decimal commas; dropped 1 row without 'ill'
     """
     from steelyard.io.reader import whole_frame
 
@@ -202,6 +202,10 @@ def read_dataset(
             f"such as {str(data.target[0])!r}."
         )
     return replace(data, target=cut(data.target, bins))
+
+
+# Under this name it is in ``steelyard``, beside ``load`` and ``scan``.
+read = read_dataset
 
 
 def open_table(
@@ -231,7 +235,7 @@ def _target_of(reader: Reader) -> str:
             return word if word in fits else fits[0]
     raise ParameterError(
         f"The file {reader.name!r} has no column named {', '.join(_TARGETS[:-1])} or "
-        f"{_TARGETS[-1]}: say which to predict with `target`. Columns: "
+        f"{_TARGETS[-1]}: name the one to predict with `target`. Columns: "
         f"{listed(reader.names, 12)}.{reader.hint}"
     )
 

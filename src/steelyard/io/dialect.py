@@ -410,13 +410,13 @@ class Top:
         Examples
         --------
         >>> Top(2, ("Penguins", "by island")).in_words()
-        "2 lines above the names are left out, 'Penguins' first"
+        "2 lines above the header are skipped, 'Penguins' first"
         """
         n, first = len(self.titles), self.titles[0][:40]
         return (
-            f"a line above the names is left out, {first!r}"
+            f"a line above the header is skipped, {first!r}"
             if n == 1
-            else f"{n} lines above the names are left out, {first!r} first"
+            else f"{n} lines above the header are skipped, {first!r} first"
         )
 
 

@@ -125,7 +125,7 @@ class WholeFiles(Reader):
             )
         others = listed(repr(name) for name in names if name != chosen)
         if others and not self.dialect.sheet:
-            read = f"the sheet {chosen!r} is read, and not {others}"
+            read = f"reading sheet {chosen!r}, not {others}"
             self.notes.append(f"{file.name}: {read}")
         self.reading["sheet"] = chosen
         if others:
@@ -189,7 +189,7 @@ class WholeFiles(Reader):
             )
         frame = pd.DataFrame(rows)
         nested = [n for n in frame if frame[n].map(type).isin((list, dict)).any()]
-        self.notes += [f"{name}: nested values, left out" for name in nested]
+        self.notes += [f"{name}: nested values, dropped" for name in nested]
         frame = frame.drop(columns=nested)
         empty = list(self.dialect.empty)
         return self._read_objects(frame.mask(frame.isin(empty)))
@@ -243,7 +243,7 @@ class WholeFiles(Reader):
         encoding = self.dialect.encoding
         relation, frame, has_weights = parse_arff(text, file.name, encoding)
         if has_weights:
-            note = "the weights that its rows state are not used"
+            note = "the row weights in the file are not used"
             self.notes.append(f"{file.name}: {note}")
         named = [name for name in frame if name.lower() == "class"]
         target = "class" if "class" in named else [*named, frame.columns[-1]][0]

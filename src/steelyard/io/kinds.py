@@ -40,7 +40,7 @@ class Recast(Reader):
         Columns whose cells are names, or numbers without exception.
     expected : mapping
         Columns of a model and their kinds, such as ``"dates"``: a few cells of other
-        kinds are taken as missing, and reported.
+        kinds are treated as missing, and reported.
     like : mapping
         How the file of the model was read.
 
@@ -94,8 +94,8 @@ class Recast(Reader):
         for name, texts in self._first_texts.items():
             if texts and all(map(DATE_TEXT.fullmatch, texts)):
                 notes.append(
-                    f"{name}: dates, taken as names, such as {texts[0]!r}, since some "
-                    "cells are none, or have day and month in another order"
+                    f"{name}: dates, treated as categories, such as {texts[0]!r}, "
+                    "because some cells are not dates or swap day and month"
                 )
         return notes
 

@@ -52,21 +52,21 @@ class CsvLines:
         self._short: list[int] = []
 
     def left_out(self) -> list[str]:
-        """Return notes on what is left out and what is taken as missing."""
+        """Return notes on what is left out and what is treated as missing."""
         notes = [self.top.in_words()] if self.top.titles else []
         if self.dialect.no_header:
             notes.append(f"columns are called {self.names[0]} to {self.names[-1]}")
         if self.top.has_row_names:
-            notes.append("names of rows, which begin each line, are left out")
+            notes.append("row names at the start of each line are skipped")
         elif len(self.names) < len(self.header):
             places = [str(k) for k, name in enumerate(self.header, 1) if not name]
-            notes.append(f"left out, without a name: column {', '.join(places)}")
+            notes.append(f"dropped, because it has no name: column {', '.join(places)}")
         if self._short:
             first, n = self._short[0], len(self._short)
             lines = f"{n} lines have" if n > 1 else "a line has"
             notes.append(
                 f"{lines} fewer cells than there are names, line {first} first; the "
-                "others are taken as missing"
+                "others are treated as missing"
             )
         return [f"{self.file.name}: {note}" for note in notes]
 

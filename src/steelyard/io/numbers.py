@@ -115,10 +115,10 @@ class Tally:
         return not self.unit or self.signs[self.unit] == self.n_numbers
 
     def notes(self, name: str) -> list[str]:
-        """Return notes on what was left out and what was taken as missing."""
+        """Return notes on what was left out and what was treated as missing."""
         notes = [f"{name}: numbers, {sign!r} left out" for sign in self.signs]
         if self.forms["()"]:
-            notes.append(f"{name}: numbers, negative where in brackets")
+            notes.append(f"{name}: numbers, negative if in brackets")
         if self.forms["D"]:
             notes.append(f"{name}: numbers, with exponents after D")
         return [*notes, exceptions(name, self.wrong)] if self.wrong else notes
@@ -278,11 +278,11 @@ def exceptions(name: str, wrong: Counter[str], what: str = "numbers") -> str:
     Examples
     --------
     >>> exceptions("mass", Counter({"unknown": 3, "n/a": 1}))
-    "mass: numbers, except 4 cells: 'unknown' (3), 'n/a' (1); taken as missing"
+    "mass: numbers, except 4 cells: 'unknown' (3), 'n/a' (1); treated as missing"
     """
     texts = [f"{text!r} ({count})" for text, count in wrong.most_common(5)]
     cells = f"{counted(wrong.total(), 'cell')}: {listed(texts, 4)}"
-    return f"{name}: {what}, except {cells}; taken as missing"
+    return f"{name}: {what}, except {cells}; treated as missing"
 
 
 def is_blank(text: str) -> bool:

@@ -200,9 +200,9 @@ def find_column(name: str, columns: Iterable[Any], where: str, hint: str = "") -
     if name in names:
         return name
     if sum(map(_is_number, names)) > 1:
-        hint += " If its first line holds no names, say so with `no_header`."
+        hint += " If its first line has no names, set `no_header`."
     if len(names) == 1 and any(mark in names[0] for mark in ";\t|,"):
-        hint += " If its cells are separated otherwise, say so with `separator`."
+        hint += " If its cells are separated differently, set `separator`."
     raise ColumnError(
         f"{where} has no column {name!r}.{did_you_mean(name, names)} Columns: "
         f"{listed(names)}.{hint}"

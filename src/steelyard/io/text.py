@@ -96,7 +96,7 @@ class TextFiles(Reader):
             if self._may_be_thousands(tally):
                 notes.append(
                     f"{name}: all points have three digits behind them. They are read "
-                    "as decimal points; if they mark thousands, say thousands '.'"
+                    "as decimal points; if they mark thousands, set thousands '.'"
                 )
         return notes
 

@@ -339,7 +339,7 @@ class OneDependenceModel(ScoredModel):
             return "The score of a class is a sum in which values depend on one other."
         return (
             f"Not one sum: joint probabilities of {len(self.parents)} models are "
-            "averaged, in each of which all attributes depend on one. For one row each "
+            "averaged, in each of which all columns depend on one. For one row each "
             "of these is a sum."
         )
 

@@ -176,7 +176,7 @@ class NBModel(Model):
 
     def note(self) -> str:
         """Return a sentence that describes the model."""
-        return "The score of a class is its prior plus one contribution per attribute."
+        return "The score of a class is its prior plus one contribution per column."
 
     def first_sum(self) -> NBModel:
         """Return itself."""

@@ -264,12 +264,12 @@ class Drift:
         """Return alarms, one a line, or that there are none."""
         alarms = self.alarms
         passed = f"{counted(len(alarms), 'threshold')} passed:"
-        lines = [passed if alarms else "No threshold is passed."]
+        lines = [passed if alarms else "No threshold is exceeded."]
         lines += [f"- {text}" for text in alarms[:20]]
         if len(alarms) > 20:
             lines.append(f"- and {len(alarms) - 20} more")
         if not self.has_scores:
-            lines.append("The model does not say where scores were in training.")
+            lines.append("The model has no record of its training scores.")
         return lines
 
     def _one_period(self) -> MeasureTable:
@@ -286,7 +286,7 @@ class Drift:
                 shares = now[0], column.missing_before, *now[1:]
                 cells = ["" if s is None else f"{100.0 * s:.1f}" for s in shares]
             rows.append([column.name, *psi, *cells, column.verdict(self.thresholds)])
-        title = f"{period.name}: {period.rows:,} rows beside those of training"
+        title = f"{period.name}: {period.rows:,} rows compared with training"
         return MeasureTable(title, header, rows)
 
     def _by_period(self) -> MeasureTable:

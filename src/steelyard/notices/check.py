@@ -225,7 +225,7 @@ class NewRows:
         if expected is None or table.names is None:
             some: list[TableColumn | None] = list(table.columns[: len(self.columns)])
             return some + [None] * (len(self.columns) - len(some))
-        advice = "leave them out (`X[clf.feature_names_in_]`)"
+        advice = "drop them (`X[clf.feature_names_in_]`)"
         names = names_for(table, expected)
         # Nobody named the parts of dates: the column that held dates is not missing.
         lacking = (name for name in expected if name not in names)
@@ -273,7 +273,7 @@ class NewRows:
             if self._n_comparable >= _MIN_ROWS:
                 yield from self._seen_rows(learned)
         if new.repeated > by_chance:
-            text = f"{n_repeated:,} of {n_rows:,} rows occur more than once"
+            text = f"{n_repeated:,} of {n_rows:,} rows are duplicates"
             yield Notice("repeated-rows", text, None, n_repeated)
 
     def _seen_rows(self, learned: RowHashes) -> Iterator[Notice]:
@@ -281,9 +281,9 @@ class NewRows:
         if share > by_chance:
             n = round(share * self._n_rows)
             about = "" if self._n_comparable == self._n_rows else "about "
-            text = f"{about}{n:,} of {self._n_rows:,} rows are rows that the model has "
-            text += "learned from: measures are too good"
-            advice = "evaluate on other rows, or by folds"
+            text = f"{about}{n:,} of {self._n_rows:,} rows were also in the training "
+            text += "data: these figures are too optimistic"
+            advice = "evaluate on other rows, or by cross-validation"
             yield Notice("seen-rows", text, None, n, "", advice)
 
 

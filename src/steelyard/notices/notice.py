@@ -20,18 +20,18 @@ _KINDS = {
     "number-target": (3, ""),
     "small-class": (3, ""),
     "sparse-rows": (3, ""),
-    "digits": (3, "hold text, and nearly all cells begin with a digit"),
+    "digits": (3, "are text, although nearly all cells start with a digit"),
     "missing-code": (3, "have a number far from all others that occurs often"),
     "missing-column": (3, "are missing"),
-    "renamed-column": (3, "are written otherwise than in the training rows"),
-    "other-kind": (3, "hold other kinds of cells than the training rows"),
+    "renamed-column": (3, "are spelled differently than in training"),
+    "other-kind": (3, "have other kinds of cells than in training"),
     "unknown-class": (3, ""),
     "seen-rows": (3, ""),
-    "unseen": (3, "hold values that training never saw"),
-    "beyond": (3, "hold numbers far beyond the training rows"),
-    "all-missing": (3, "are missing throughout, and had no missing cell in training"),
-    "new-missing": (2, "have missing cells, and had none in training"),
-    "spelling": (2, "have values that differ by case or blanks only"),
+    "unseen": (3, "have values that training never saw"),
+    "beyond": (3, "have numbers far outside the training range"),
+    "all-missing": (3, "are missing throughout, but never in training"),
+    "new-missing": (2, "have missing cells, but had none in training"),
+    "spelling": (2, "have values that differ only in case or blanks"),
     "identifier": (2, "look like identifiers"),
     "near-leak": (2, ""),
     "no-errors": (2, ""),
@@ -41,7 +41,7 @@ _KINDS = {
     "few-interactions": (2, ""),
     "other-subset": (2, ""),
     "nearly-empty": (1, "are nearly empty"),
-    "constant": (1, "hold one value only"),
+    "constant": (1, "have only one value"),
     "unknown-cells": (1, ""),
 }
 
@@ -63,9 +63,9 @@ class Notice:
 
     Examples
     --------
-    >>> notice = Notice("unseen", "1 of 3 rows holds 'Mars'", "island", 1, "left out")
+    >>> notice = Notice("unseen", "1 of 3 rows has 'Mars'", "island", 1, "ignored")
     >>> print(notice)
-    island: 1 of 3 rows holds 'Mars'; left out
+    island: 1 of 3 rows has 'Mars'; ignored
     >>> notice.severity
     3
     """
@@ -111,7 +111,7 @@ def arranged(notices: Iterable[Notice]) -> list[Notice]:
     >>> for notice in arranged([*many, Notice("leak", "gives it away", "code")]):
     ...     print(notice)
     code: gives it away
-    4 columns hold one value only: x0, x1, x2, x3
+    4 columns have only one value: x0, x1, x2, x3
     """
     by_kind: dict[str, list[Notice]] = {}
     for notice in notices:
@@ -137,14 +137,14 @@ def shape_notices(
     """
     names = listed(columns)
     if has_interactions:
-        verb = "is" if len(columns) == 1 else "are"
-        text = f"{names} {verb} joined to no other column, so that shapes hold"
-        yield Notice("shape-interactions", f"{text} in all rows")
+        verb = "takes" if len(columns) == 1 else "take"
+        text = f"{names} {verb} part in no interaction, so the shape constraint always"
+        yield Notice("shape-interactions", f"{text} holds")
     free, shaped, error = losses or (0.0, 0.0, 0.0)
     if shaped - free > max(_MIN_ERRORS_OF_COST * error, _MIN_COST):
-        text = f"shapes of {names} raise log-loss on held-out rows "
+        text = f"the shape constraints on {names} raise held-out log-loss "
         text += f"from {free:.4f} to {shaped:.4f}"
-        advice = "look at the curves without the shapes"
+        advice = "compare with the curves without them"
         yield Notice("shape-cost", text, advice=advice)
 
 
@@ -157,16 +157,16 @@ def few_interactions_notice(
     --------
     >>> [notice] = few_interactions_notice(12, 3, True)
     >>> notice.text.partition(":")[0]
-    '12 interactions were asked for, and 3 are kept'
+    '12 interactions were requested, and 3 were kept'
     """
     if n_kept >= n_asked:
         return
-    text = f"{counted(n_asked, 'interaction')} were asked for, and {n_kept or 'none'} "
-    text += f"{'is' if n_kept == 1 else 'are'} kept: "
+    text = f"{counted(n_asked, 'interaction')} were requested, and {n_kept or 'none'} "
+    text += f"{'was' if n_kept < 2 else 'were'} kept: "
     text += (
-        "no other two columns have values or bins to join"
+        "no other pair of columns has values or bins to combine"
         if was_compared
-        else "there are too few rows of a class to compare interactions on"
+        else "a class has too few rows to compare interactions on"
     )
     yield Notice("few-interactions", text)
 
@@ -187,7 +187,7 @@ def no_error_notice(accuracy: float, majority: float, n_rows: int) -> Iterator[N
     errors = 1.0 - accuracy
     if errors <= _MAX_ERRORS and errors <= _MAX_SHARE_OF_ERRORS * (1.0 - majority):
         text = f"held-out rows are predicted with an accuracy of {100 * accuracy:.1f} %"
-        advice = "are all columns known before the class is? Do rows repeat?"
+        advice = "are all columns really available beforehand? Are rows duplicates?"
         yield Notice("no-errors", text, None, n_rows, "", advice)
 
 
@@ -216,7 +216,7 @@ def in_one_line(notices: Sequence[Notice]) -> str:
     return f"noticed: {'. '.join(texts)}{more}"
 
 
-_AVERAGED = "answers are averages over what these cells may be"
+_AVERAGED = "predictions average over their possible values"
 
 
 def unknown_cells_notice(n: int, n_rows: int) -> Iterator[Notice]:
@@ -313,17 +313,19 @@ class ColumnCheck:
 
     def _missing(self) -> Iterator[Notice]:
         n, n_rows = self.n_missing, self.n_rows
-        done = _AVERAGED if self.averages_missing else "left out"
+        done = _AVERAGED if self.averages_missing else "ignored"
         if self.had_missing or n_rows < 2:
             return
         if n == n_rows:
-            text = f"missing in all {n_rows:,} rows, and in none of training"
+            text = f"missing in all {n_rows:,} rows, but never in training"
             advice = "was the column lost or renamed?"
             yield Notice("all-missing", text, self.name, n, done, advice)
         elif n >= max(_MIN_ROWS, _MIN_SHARE * n_rows):
-            text = f"{rows_have(n, n_rows)} no value, and all of training had one"
-            advice = "learn from rows with missing cells too"
-            advice += "" if self.averages_missing else ": answers may be too sure"
+            text = f"{rows_have(n, n_rows)} no value; all training rows had one"
+            advice = "train on rows with missing cells too"
+            advice += (
+                "" if self.averages_missing else ": predictions may be overconfident"
+            )
             yield Notice("new-missing", text, self.name, n, done, advice)
 
     def _unseen(self) -> Iterator[Notice]:
@@ -336,8 +338,8 @@ class ColumnCheck:
         names += ["…"] * (len(self.unseen) > _MAX_NAMED)
         text = f"{rows_have(self.n_unseen, self.n_rows)} a value that training never "
         text += f"saw: {', '.join(names)}"
-        advice = "correct the spelling, or fit again with such rows"
-        done = _AVERAGED if self.is_averaged else "left out"
+        advice = "correct the spelling, or retrain with such rows"
+        done = _AVERAGED if self.is_averaged else "ignored"
         yield Notice("unseen", text, self.name, self.n_unseen, done, advice)
 
     def _beyond(self) -> Iterator[Notice]:
@@ -350,9 +352,9 @@ class ColumnCheck:
         if is_far or self.n_beyond >= max(_MIN_ROWS, _MIN_SHARE * n_numbers):
             ends = [f"down to {self.least:.6g}"] * (self.least < low)
             ends += [f"up to {self.most:.6g}"] * (self.most > high)
-            text = f"{rows_have(self.n_beyond, self.n_rows)} a number beyond those of "
-            text += f"training ({low:.6g} to {high:.6g}), {' and '.join(ends)}"
-            advice = "check unit and decimal mark"
+            text = f"{rows_have(self.n_beyond, self.n_rows)} a number outside the "
+            text += f"training range ({low:.6g} to {high:.6g}), {' and '.join(ends)}"
+            advice = "check the unit and the decimal mark"
             yield Notice("beyond", text, self.name, self.n_beyond, "", advice)
 
 
@@ -442,7 +444,7 @@ def column_notices(
             notices.append(Notice("renamed-column", text, name, advice=advice))
             continue
         near = _nearest(name, others)
-        advice = f"is it {near!r}?" if near else "add it, empty where it is not known"
+        advice = f"is it {near!r}?" if near else "add it, with empty cells if unknown"
         advice += f": {_AVERAGED}" if averages and not near else ""
         notices.append(Notice("missing-column", "is missing", name, advice=advice))
     extra = [name for name in others if name not in matched.values()]

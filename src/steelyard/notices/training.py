@@ -28,7 +28,7 @@ from steelyard.table.labels import is_measured
 from steelyard.table.ranges import NumberRange, evenly
 
 # The command line has an option by the name of the call.
-_LEAVE_OUT = "leave it out (`X.drop(columns=...)`)"
+_LEAVE_OUT = "drop it (`X.drop(columns=...)`)"
 
 # Rows by which columns are compared first.
 _FEW = 512
@@ -53,7 +53,7 @@ _MAX_LEAKS = 2
 # Of 116 tables of the literature that is so of the odour of mushrooms, and of TSH,
 # by which thyroid disease is diagnosed.
 _MIN_AREA, _MIN_GAP_BELOW_ONE = 0.96, 0.01
-_KNOWN = f"is it known before the class is? If not, {_LEAVE_OUT}"
+_KNOWN = f"is it really available beforehand? If not, {_LEAVE_OUT}"
 # Classes that are looked at one by one.
 _MAX_CLASSES = 50
 
@@ -230,32 +230,36 @@ def _class_notices(data: _TrainingData) -> Iterator[Notice]:
     classes, rows = data.training.classes, data.counts.by_class
     names = [str(label) for label in classes.tolist()]
     if is_measured(classes):
-        text = f"the target holds {len(names)} whole numbers, each taken for a class"
-        advice = "cut them into classes as they are read (`bins=5`), or make them text"
+        text = f"the target has {len(names)} whole numbers, each treated as a class"
+        advice = "bin them when reading (`bins=5`), or convert them to text"
         yield Notice("number-target", text, None, data.n_rows, "", advice)
     if joined := data.training.joined:
-        advice = "measures that compare with y need it so too (`y.str.strip()`)"
-        yield Notice("class-spelling", joined, None, 0, "taken as one class", advice)
+        advice = "clean y before computing metrics too (`y.str.strip()`)"
+        yield Notice("class-spelling", joined, None, 0, "treated as one class", advice)
     if groups := _alike(names):
         n = round(sum(min(rows[names.index(name)] for name in g) for g in groups))
-        text = f"classes differ by case or blanks only: {_quoted(chain(*groups))}"
-        yield Notice("class-spelling", text, None, n, "", "write them alike")
+        text = f"classes differ only in case or blanks: {_quoted(chain(*groups))}"
+        yield Notice("class-spelling", text, None, n, "", "spell them alike")
     if data.training.sample_weight is not None:
         return
     few = [k for k, n in enumerate(rows) if 0 < n <= _FEW_ROWS]
     if few:
         shown = _quoted(names[k] for k in few)
-        text = f"{shown} {'is a class' if len(few) == 1 else 'are classes'} of one or "
-        text += "two rows, too few to learn from or to check by"
-        advice = "leave such rows out, as footers and totals; or join classes"
+        text = (
+            f"{shown} {'has' if len(few) == 1 else 'have'} only one or two rows, too "
+        )
+        text += "few to learn from or to validate on"
+        advice = "drop such rows if they are footers or totals, or merge classes"
         yield Notice("small-class", text, None, round(rows[few].sum()), "", advice)
     usual = rows[rows > _FEW_ROWS]
     if len(usual) > 1 and usual.min() < min(
         _MIN_SHARE * rows.sum(), usual.max() / _MAX_RATIO
     ):
         k = int(np.flatnonzero(rows == usual.min())[0])
-        text = f"class {names[k]!r} has {rows[k]:.0f} of {data.n_rows:,} rows, and the "
-        text += f"largest {usual.max():,.0f}"
+        text = (
+            f"class {names[k]!r} has only {rows[k]:.0f} of {data.n_rows:,} rows; the "
+        )
+        text += f"largest has {usual.max():,.0f}"
         advice = "look at balanced accuracy, or try `class_weight='balanced'`"
         yield Notice("unequal-classes", text, None, round(rows[k]), "", advice)
 
@@ -289,7 +293,7 @@ def _leaks(data: _TrainingData) -> Iterator[Notice]:
         return
     for column, j in sorted(leaks.items()):
         rows = rows_have(round(right[j]), round(weight[j]))
-        text = f"alone gives the class away: {rows} the class that its value says"
+        text = f"gives the class away on its own: {rows} the usual class of their value"
         yield Notice("leak", text, data.names[column], round(right[j]), "", _KNOWN)
 
 
@@ -304,8 +308,8 @@ def _near_leaks(data: _TrainingData) -> Iterator[Notice]:
     second = areas[columns[1]] if len(columns) > 1 else 0.5
     if 1.0 - second < _NEXT_ERRORS * max(1.0 - area, _MIN_GAP_BELOW_ONE):
         return
-    text = "alone tells the classes apart nearly always: area under the ROC curve "
-    text += f"{area:.3f}, and {second:.3f} of the next column"
+    text = "separates the classes almost perfectly on its own: area under the ROC "
+    text += f"curve {area:.3f}; the next best column has {second:.3f}"
     yield Notice("near-leak", text, data.names[columns[0]], data.n_rows, "", _KNOWN)
 
 
@@ -369,10 +373,10 @@ def _same_columns(data: _TrainingData) -> Iterator[Notice]:
         groups = equal
     for group in groups:
         names = [data.names[column] for column in group]
-        text = f"{listed(names, 6)} hold the same information, perhaps in other units "
+        text = f"{listed(names, 6)} carry the same information, perhaps in other units "
         text += "or words"
-        advice = "keep one of them: the others add nothing, and plain naive Bayes "
-        advice += "counts them again"
+        advice = "keep one of them; the others add nothing, and plain naive Bayes "
+        advice += "counts them twice"
         yield Notice("same-columns", text, None, data.n_rows, "", advice)
 
 
@@ -426,10 +430,12 @@ def _row_notices(data: _TrainingData, n_repeated: int) -> Iterator[Notice]:
     yield from _sparse_rows(data)
     n_rows = data.training.n_rows
     if n_repeated >= _REPEATED * n_rows and _are_copies(data, n_repeated):
-        text = f"{n_repeated:,} of {n_rows:,} rows occur more than once, and folds "
-        text += "share them: measures may be too good"
-        advice = "leave copies out before splitting (`X.drop_duplicates()`), if they "
-        advice += "are not different cases"
+        text = f"{n_repeated:,} of {n_rows:,} rows are duplicates, which folds share: "
+        text += "cross-validated figures may be too optimistic"
+        advice = (
+            "drop duplicates before splitting (`X.drop_duplicates()`), unless they "
+        )
+        advice += "are separate cases"
         yield Notice("repeated-rows", text, None, n_repeated, "", advice)
 
 
@@ -471,10 +477,10 @@ def _sparse_rows(data: _TrainingData) -> Iterator[Notice]:
     sparse = n_cells <= _FEW_CELLS
     n = int(sparse.sum())
     if 0 < n <= max(_RARE * len(n_cells), 1.0) and np.median(n_cells) >= _USUAL_CELLS:
-        most = "one known cell" if n_cells[sparse].any() else "no known cell"
-        text = f"{rows_have(n, len(n_cells))} {most}, as footers have"
+        most = "only one value" if n_cells[sparse].any() else "no value at all"
+        text = f"{rows_have(n, len(n_cells))} {most}, like a footer"
         last = int(np.flatnonzero(sparse)[-1]) + 1
-        advice = f"leave such rows out; the last is row {last}"
+        advice = f"drop such rows; the last is row {last}"
         yield Notice("sparse-rows", text, None, n, "", advice)
 
 
@@ -509,10 +515,10 @@ def _column_notices(data: _TrainingData) -> Iterator[Notice]:
         if is_plain and has_cells[column] and not feature.missing_is_value:
             continue
         if reason := data.suspects.get(column):
-            text = f"{reason}, as identifiers have: it tells nothing of new rows"
+            text = f"{reason}, like an identifier, so it cannot generalise"
             done, advice = "", _LEAVE_OUT
             if feature.left_out:
-                done, advice = "left out", "`keep_identifiers=True` keeps it"
+                done, advice = "dropped", "keep it with `keep_identifiers=True`"
             yield Notice("identifier", text, name, data.n_table, done, advice)
         elif feature.kind == "categorical":
             yield from _of_categories(data, column, weight[column], n_used[column])
@@ -531,8 +537,8 @@ def _of_categories(
         return
     if groups := _alike(feature.values):
         n = round(sum(min(rows[feature.code_of[v] - 1] for v in g) for g in groups))
-        text = f"values differ by case or blanks only: {_quoted(chain(*groups))}"
-        yield Notice("spelling", text, name, n, "", "write them alike")
+        text = f"values differ only in case or blanks: {_quoted(chain(*groups))}"
+        yield Notice("spelling", text, name, n, "", "spell them alike")
     digits = [bool(_DIGIT.match(value)) for value in feature.values]
     if len(digits) > _MANY_VALUES and rows[digits].sum() >= _MIN_DIGITS * rows.sum():
         yield from _like_numbers(data, column, rows[digits])
@@ -547,13 +553,13 @@ def _like_numbers(data: _TrainingData, column: int, rows: Floats) -> Iterator[No
     if not texts and data.table and data.table.columns[column].declared is not None:
         return
     shown = [*texts, *values][:2]
-    text = f"text of {len(values)} values, nearly all of which begin with a "
+    text = f"text with {len(values)} values, nearly all of which start with a "
     text += f"digit, such as {' and '.join(map(repr, shown))}"
-    advice = "if they are numbers, write them without units and other marks"
+    advice = "if they are numbers, remove units and other marks"
     if all(map(DATE_TEXT.fullmatch, shown)):
-        advice = "if they are dates, make them so (`pandas.to_datetime(...)`)"
+        advice = "if they are dates, convert them (`pandas.to_datetime(...)`)"
     name, n = data.names[column], round(rows.sum())
-    yield Notice("digits", text, name, n, "taken as names", advice)
+    yield Notice("digits", text, name, n, "treated as categories", advice)
 
 
 def _empty_or_constant(
@@ -561,11 +567,11 @@ def _empty_or_constant(
 ) -> Iterator[Notice]:
     n = round(weight)
     if n_values < 2:
-        text = "holds one value only" if n_values else "holds nothing"
-        yield Notice("constant", text, name, n, "without effect", _LEAVE_OUT)
+        text = "has only one value" if n_values else "is empty"
+        yield Notice("constant", text, name, n, "has no effect", _LEAVE_OUT)
     elif weight < _MIN_KNOWN_SHARE * data.total:
-        text = f"known in {weight:.0f} of {data.n_rows:,} rows"
-        yield Notice("nearly-empty", text, name, n, "", "is that so?")
+        text = f"only {weight:.0f} of {data.n_rows:,} rows have a value"
+        yield Notice("nearly-empty", text, name, n, "", "is that right?")
 
 
 def _of_numbers(data: _TrainingData, column: int) -> Iterator[Notice]:
@@ -606,8 +612,8 @@ def _missing_code(
         if not is_far or len(np.unique(others)) < _MIN_MEASURED:
             continue
         about = "" if scale == 1.0 else "about "
-        text = f"{code:.10g} occurs in {about}{round(scale * n):,} rows, and all other "
-        text += f"numbers are from {others.min():.6g} to {others.max():.6g}"
-        advice = "if it stands for a missing value, read it as one: "
+        text = f"{code:.10g} occurs in {about}{round(scale * n):,} rows; all other "
+        text += f"numbers lie between {others.min():.6g} and {others.max():.6g}"
+        advice = "if it marks missing values, read it as one: "
         advice += f"`missing_values={[f'{name}={code:.10g}']!r}`"
         yield Notice("missing-code", text, name, round(scale * n), "", advice)

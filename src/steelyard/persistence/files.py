@@ -53,6 +53,22 @@ def save(estimator: BaseNB, path: str | PathLike[str]) -> None:
         written to a temporary file in the same folder, flushed to the disk and renamed,
         so that an interruption leaves either the old file or the new one.
     """
+    text = _text_of(estimator)
+    document = (
+        f'{{"format": "{FORMAT}", "version": {VERSION}, '
+        f'"checksum": "{_checksum(VERSION, text)}", "content": {text}}}\n'
+    )
+    atomic_write(path, document.encode("ascii"))
+
+
+def checksum_of(estimator: Any) -> str:
+    """Return the checksum in the file of a model, whether or not it was saved."""
+    known = getattr(estimator, "checksum", None)
+    return known or _checksum(VERSION, _text_of(estimator))
+
+
+def _text_of(estimator: Any) -> str:
+    """Return the content of a model file as text."""
     from sklearn.utils.validation import check_is_fitted
 
     from steelyard.persistence.content import content_of
@@ -71,11 +87,7 @@ def save(estimator: BaseNB, path: str | PathLike[str]) -> None:
             "This model cannot be saved: a name or value holds two surrogate code "
             "points in a row, which JSON cannot tell from one character."
         )
-    document = (
-        f'{{"format": "{FORMAT}", "version": {VERSION}, '
-        f'"checksum": "{_checksum(VERSION, text)}", "content": {text}}}\n'
-    )
-    atomic_write(path, document.encode("ascii"))
+    return text
 
 
 def load(path: str | PathLike[str]) -> BaseNB:
@@ -136,7 +148,7 @@ def load_fitted(path: str | PathLike[str]) -> Any:
     attributes = {
         name: partial(built, value) for name, value in checked.attributes.items()
     }
-    kind = type(checked.estimator, (LoadedModel,), {})
+    kind = type(checked.estimator, (LoadedModel,), {"checksum": checked.checksum})
     return kind(checked.model.build(), checked.settings["n_jobs"], attributes)
 
 
@@ -178,7 +190,10 @@ def _read(path: str | PathLike[str], read: Callable[[Any], Result]) -> Result:
             "the model again from its source."
         )
     try:
-        return read(content)
+        result = read(content)
+        if isinstance(result, ReadContent):
+            result = replace(result, checksum=document["checksum"])
+        return result
     except InvalidContentError as error:
         raise ModelFileError(f"{path} is not a valid model: {error}.") from None
     except Exception as error:
@@ -248,6 +263,9 @@ class ReadContent:
 
     attributes: dict[str, Any]
     """Fitted attributes by name; ``built`` makes arrays and objects of them."""
+
+    checksum: str = ""
+    """That of the file."""
 
 
 def read_content(content: Any) -> ReadContent:

@@ -355,8 +355,8 @@ def test_fewer_interactions_than_were_asked_for_are_reported():
     clf = ShrinkageNB(interactions=12, **QUICK).fit(X, y)
     assert len(clf.interactions_) == 6
     (notice,) = clf.notices_
-    assert notice.kind == "few-interactions" and "and 6 are kept" in notice.text
+    assert notice.kind == "few-interactions" and "and 6 were kept" in notice.text
     few = ShrinkageNB(interactions=2).fit(X[:3], ["a", "b", "c"])
     assert few.interactions_ == []
     (notice,) = (n for n in few.notices_ if n.kind == "few-interactions")
-    assert "and none are kept: there are too few rows of a class" in notice.text
+    assert "and none was kept: a class has too few rows" in notice.text

@@ -69,10 +69,10 @@ const cases = (() => {
 
   function take(text) {
     const { separator, lines } = parse(belowTitles(text));
-    if (!lines.length) return t("There is no row.");
+    if (!lines.length) return t("No rows found.");
     const places = lines[0].map(called), hasNames = places.some((j) => j >= 0);
     if (!hasNames && lines[0].length < columns.length) {
-      return t("Without names of columns a row needs {n} cells, in the order of the table. It has {m}.", { n: columns.length, m: lines[0].length });
+      return t("Without column names a row needs {n} cells, in the order of the table; it has {m}.", { n: columns.length, m: lines[0].length });
     }
     const of = hasNames ? places : lines[0].map((_, k) => (k < attributes.length && attributes[k].kind !== "interaction" ? k : -1));
     raw = hasNames ? lines.slice(1) : lines;
@@ -84,11 +84,11 @@ const cases = (() => {
       return found;
     });
     fill();
-    if (!rows.length) return t("There is no row.");
+    if (!rows.length) return t("No rows found.");
     go(0);
     byId("download").hidden = false;
     const missing = columns.filter((j) => !of.includes(j)).length;
-    return `${rows.length === 1 ? t("1 row taken.") : t("{n} rows taken.", { n: rows.length })} ${missing ? t("{n} columns are not in it.", { n: missing }) : ""}`;
+    return `${rows.length === 1 ? t("1 row loaded.") : t("{n} rows loaded.", { n: rows.length })} ${missing ? t("{n} columns are not in it.", { n: missing }) : ""}`;
   }
 
   // ------------------------------------------------------------------------ stepping

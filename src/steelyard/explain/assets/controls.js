@@ -186,7 +186,7 @@ const controls = (() => {
       if (document.activeElement !== box || (x === null) !== (box.value === "")) box.value = x === null ? "" : full(x);
       const isFar = x !== null && own.histogram && (x < own.low || x > own.high);
       note.classList.toggle("odd", Boolean(isFar));
-      note.textContent = note.title = isFar ? t("beyond all training rows")
+      note.textContent = note.title = isFar ? t("outside the training range")
         : x !== null && own.labels ? own.labels[scoring.intervalOf(own.edges, x)] : "";
     };
     const unit = element("span", { className: "unit", textContent: own.unit || "" });

@@ -135,7 +135,7 @@ const editing = (() => {
     if (j === undefined) return;
     edits = before;
     replay();
-    effect.textContent = t("Refused: {name} would not be {shape} any more, as a constraint asks. steelyard edit --break-shapes takes such edits.", { name: attributes[j].title, shape: t(steps[j].must[0]) });
+    effect.textContent = t("Refused: {name} would no longer be {shape}, as its constraint requires. steelyard edit --break-shapes allows such edits.", { name: attributes[j].title, shape: t(steps[j].must[0]) });
   }
 
   // ------------------------------------------------------------------------- its effect
@@ -155,7 +155,7 @@ const editing = (() => {
   author.ariaLabel = t("your name");
   const saved = () => edits.map((edit) => ({ ...edit, reason: [reason.value.trim(), author.value.trim() && `(${author.value.trim()})`].filter(Boolean).join(" ") }));
   const save = button(t("Save edits.json"), () => {
-    if (!reason.value.trim() || !author.value.trim()) { effect.textContent = t("Say why, and who you are: both are kept with the model."); return; }
+    if (!reason.value.trim() || !author.value.trim()) { effect.textContent = t("Give a reason and your name: both are stored with the model."); return; }
     cases.save("edits.json", JSON.stringify(saved(), null, 2), "application/json");
   }, { id: "save-edits" });
   const undo = button(t("Undo"), () => { edits = edits.slice(0, -1); replay(); }, { id: "undo" });
@@ -172,7 +172,7 @@ const editing = (() => {
   function show() {
     list.replaceChildren(...edits.map((edit) => element("li", { textContent: inWords(edit) })));
     undo.disabled = save.disabled = !edits.length;
-    if (!hasRows) { effect.textContent = t("Give rows with labels to the page to see what edits do to accuracy."); return; }
+    if (!hasRows) { effect.textContent = t("Add labelled rows to the page to see how edits affect accuracy."); return; }
     const now = quality();
     effect.textContent = t("On {n} rows: accuracy {a} → {b}, log-loss {c} → {d}.", { n: data.rows.cells.length, a: percent(first.accuracy), b: percent(now.accuracy),
       c: fixed(first.loss, 4), d: fixed(now.loss, 4) });

@@ -96,7 +96,7 @@
   }
   const [base, unknown, rest, averaged] = [0, 1, 2, 3].map(() => reasonOf(""));
   for (const { line } of [base, unknown, rest, averaged]) line.className = "base";
-  averaged.line.title = t("The average over what they may be draws the answer to the base rate.");
+  averaged.line.title = t("Averaging over their possible values pulls the answer towards the base rate.");
 
   const shapeOf = ({ shape: [kind, of] }) => (of === undefined ? t(kind) : `${t(kind)} ${t("for {name}", { name: of })}`);
   // What an attribute says all along, with axes: in shares how the answer would go.
@@ -128,7 +128,7 @@
     const { leaf, first, second } = state.compared;
     if (!scoring.isPartial(leaf, values) || scoring.meanScores(leaf, values).at.open[j]) return [];
     const itself = evidenceFor(scoring.ownContributions(leaf, values)[j], leaf, first, second), implied = state.evidence[j] - itself;
-    return [element("p", { className: "hint implied", textContent: t("{own} by itself, {implied} by what it says of the unknown columns.", { own: say(itself), implied: say(implied) }) })];
+    return [element("p", { className: "hint implied", textContent: t("{own} directly, {implied} through the unknown columns.", { own: say(itself), implied: say(implied) }) })];
   }
   // What an attribute adds all along: while columns are unknown, with what it says of these. Edits
   // are made to what it adds itself.
@@ -318,7 +318,7 @@
     const [back, on] = document.documentElement.dir === "rtl" ? ["→", "←"] : ["←", "→"];
     against.textContent = `${back} ${t("against {name}", { name: classes[leaf.classes[first]] })}`;
     speaksFor.textContent = `${t("for {name}", { name: classes[leaf.classes[first]] })} ${on}`;
-    byId("sum").textContent = t(leaf.classes.length > 2 ? "Together {sum} for {name} against {other}; among all classes {percent}." : "Together {sum} for {name} against {other}: {percent}.",
+    byId("sum").textContent = t(leaf.classes.length > 2 ? "Total {sum} for {name} against {other}; among all classes {percent}." : "Total {sum} for {name} against {other}: {percent}.",
       { sum: unit() === "log" ? say(evidence(whole)) : `${t("odds")} ${odds(evidence(whole))}`, name: classes[leaf.classes[first]], other, percent: percent(p) });
   }
 
@@ -329,7 +329,7 @@
     const said = rows.filter((row) => Math.abs(amounts[row.j]) > 1e-12), open = said.filter((row) => isOpen(row.j));
     const empty = open.filter((row) => !isInteraction(row.j)).map((row) => attributes[row.j].title), n = empty.length;
     // Of a model that averages over unknown values only cells that were often missing in training count.
-    unknown.value.textContent = isAveraging ? t("missing, as in training: {names}", { names: empty.join(", ") }) : n === 1 ? t("1 value not known") : t("{n} values not known", { n });
+    unknown.value.textContent = isAveraging ? t("missing, as in training: {names}", { names: empty.join(", ") }) : n === 1 ? t("1 unknown value") : t("{n} unknown values", { n });
     const sum = (c) => open.reduce((total, row) => total + told[row.j][c], 0);
     const made = said.filter((row) => !isOpen(row.j)).map((row) => {
       row.reason.value.textContent = ` = ${cellsOf(row.j)}`;
@@ -394,7 +394,7 @@
     const found = sorted.filter((c) => classes[c].toLowerCase().includes(wanted)), isCut = !state.isEvery && !wanted;
     posteriorRows.forEach(({ row }, c) => { row.hidden = !found.includes(c); row.classList.toggle("more", isCut && sorted.indexOf(c) >= FEW); });
     children(byId("posterior").tBodies[0], sorted.map((c) => posteriorRows[c].row));
-    byId("no-class").textContent = found.length ? "" : t("No class is called so.");
+    byId("no-class").textContent = found.length ? "" : t("No matching class.");
     byId("every").hidden = Boolean(wanted);
     byId("every").textContent = state.isEvery ? t("Show fewer") : t("Show all {n}", { n: classes.length });
   }
@@ -435,7 +435,7 @@
     byId("range").style.insetInlineStart = `${100 * found[0]}%`;
     byId("range").style.width = `${100 * (found[1] - found[0])}%`;
     byId("range").dataset.ends = JSON.stringify(found);
-    byId("could").textContent = t("With all values known: {ends} in 8 of 10 cases (pale).", { ends: ends(...found) });
+    byId("could").textContent = t("Once everything is known: {ends} in 80 % of cases (pale).", { ends: ends(...found) });
   }
 
   function showNext(shown) {
@@ -451,8 +451,8 @@
       byId(`attribute-${j}`).scrollIntoView({ block: "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
       byId(`value-${j}`).focus({ preventScroll: true });
     }, { className: "link" }), ` (± ${percent(change)}) `];
-    byId("asking").replaceChildren(...(found.length ? [`${t("Ask next, for it would move the answer most:")} `, ...found.slice(0, 3).flatMap(link)]
-      : [columns.every((j) => values[j] !== null) ? t("Everything is known.") : t("No unknown value would tell much more.")]));
+    byId("asking").replaceChildren(...(found.length ? [`${t("Most informative next question:")} `, ...found.slice(0, 3).flatMap(link)]
+      : [columns.every((j) => values[j] !== null) ? t("Everything is known.") : t("No further question would change the answer much.")]));
   }
 
   const showFlips = (row) => row.flip(spread.flips(model, values, attributes[row.j], row.j, along(attributes[row.j])), classes);
@@ -486,8 +486,8 @@
       button(t("keep as it is"), lock(j, true), { className: "link" })));
     const kept = [...state.locked].map((j) => button(`${attributes[j].title} ×`, lock(j, false), { className: "chip", title: t("may change again") }));
     const isThere = found.found && !found.made.length;
-    const head = isThere ? t("It is so already.") : found.found ? t("{name} would be {percent}:", { name: classes[c], percent: percent(found.after[c]) })
-      : t("No change of what may change is enough; it would be {percent} at most.", { percent: percent(found.after[c]) });
+    const head = isThere ? t("Already so.") : found.found ? t("{name} would be {percent}:", { name: classes[c], percent: percent(found.after[c]) })
+      : t("No allowed change is enough; {percent} at most.", { percent: percent(found.after[c]) });
     const apply = button(t("Set these values"), () => { found.made.forEach(({ j, cell }) => { values[j] = cell; }); update(); });
     byId("changes").replaceChildren(element("p", { textContent: head }), ...(found.found && items.length ? [element("ul", {}, ...items), apply] : []),
       ...(kept.length ? [element("p", {}, `${t("Kept")}: `, ...kept)] : []));
@@ -550,7 +550,7 @@
       n += Number(!field.hidden);
     }
     for (const heading of document.querySelectorAll("#attributes h3")) heading.hidden = Boolean(wanted);
-    byId("no-match").textContent = n ? "" : t("Nothing is called so.");
+    byId("no-match").textContent = n ? "" : t("No match.");
   }
   byId("part").addEventListener("change", () => { fillClasses(); update(); });
   for (const id of ["shown", "target", "against", "difference"]) byId(id).addEventListener("change", update);

@@ -39,7 +39,7 @@ const sureness = (() => {
     byId("sure").style.insetInlineStart = `${100 * low}%`;
     byId("sure").style.width = `${100 * (high - low)}%`;
     byId("sure").dataset.ends = JSON.stringify([low, high]);
-    byId("certain").textContent = t("The model itself: {ends} (line, 9 of 10).", { ends: ends(low, high) });
+    byId("certain").textContent = t("90 % confidence: {ends} (line).", { ends: ends(low, high) });
   }
 
   return { interval, show };
