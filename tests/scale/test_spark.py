@@ -1,13 +1,11 @@
 """Fits of Spark frames on two threads, against fits of the same table here."""
 
-import gc
 import os
 import subprocess
 import sys
 import tempfile
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import steelyard as sy
@@ -16,44 +14,6 @@ from steelyard.exceptions import ColumnError, TableError
 pytest.importorskip("pyspark")
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
 FEATURES = ["a", "b", "x"]
-
-
-@pytest.fixture(scope="module")
-def spark():
-    from pyspark.sql import SparkSession
-
-    # Tests of exports have a session of their own settings, and of another Python.
-    if (earlier := SparkSession.getActiveSession()) is not None:
-        earlier.stop()
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    made = SparkSession.builder.master("local[2,4]").appName("steelyard")
-    for name, value in {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.memory": "1g",
-        "spark.sql.shuffle.partitions": "3",
-    }.items():
-        made = made.config(name, value)
-    session = made.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    yield session
-    session.stop()
-
-
-@pytest.fixture(scope="module")
-def table():
-    rng = np.random.default_rng(0)
-    n = 1_500
-    a, b = rng.choice(list("abcd"), n), rng.integers(0, 3, n)
-    x = rng.normal(size=n).round(2)
-    score = (a == "a") + (b == 1) + x + rng.normal(size=n)
-    frame = pd.DataFrame({"a": a, "b": b, "x": x, "w": rng.integers(0, 3, n)})
-    return frame.assign(y=np.where(score > 1, "high", "low"))
-
-
-@pytest.fixture(scope="module")
-def frame(spark, table):
-    return spark.createDataFrame(table).repartition(4).persist()
 
 
 @pytest.mark.parametrize("name", ["NB", "WANBIA-CLL", "SHNB", "TAN"])
@@ -144,24 +104,6 @@ def test_names_with_dots_and_backticks_are_those_of_columns(name, frame):
     fits_and_predictions_agree(sy.method(name), rows, odd)
 
 
-def test_a_stage_takes_names_with_dots_and_backticks(frame):
-    from pyspark.ml.feature import VectorAssembler
-
-    from steelyard.spark import SteelyardClassifier
-
-    rows = frame.select("b", "x", "y").toDF("b.b", "c`x", "l.y")
-    stage = SteelyardClassifier(
-        classifier=sy.NaiveBayes(), columns=["b.b", "c`x"], label_col="l.y"
-    )
-    assert list(stage.fit(rows).fitted.feature_names_in_) == ["b.b", "c`x"]
-    plain = frame.selectExpr("b", "x", "INT(y = 'high') AS label")
-    vector = VectorAssembler(inputCols=["b", "x"], outputCol="f.v").transform(plain)
-    model = SteelyardClassifier(classifier=sy.NaiveBayes(), features_col="f.v")
-    found = model.fit(vector).transform(vector)
-    assert found.columns == ["b", "x", "label", "f.v", "prediction", "probability"]
-    assert found.where("prediction = label").count() > 1_000
-
-
 @pytest.mark.parametrize("name", ["NB", "WANBIA-CLL"])
 def test_a_frame_without_rows_is_refused_in_words(name, frame, spark):
     rows = frame.select(*FEATURES, "y")
@@ -195,45 +137,7 @@ def test_all_work_runs_in_one_python_process_on_a_core(name, frame, monkeypatch)
     assert calls and set(calls) == {1}
 
 
-def test_a_stage_of_a_pipeline_is_cross_validated(frame):
-    from pyspark.ml import Pipeline
-    from pyspark.ml.evaluation import MulticlassClassificationEvaluator
-    from pyspark.ml.feature import StringIndexer, VectorAssembler
-    from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
-
-    from steelyard.spark import SteelyardClassifier
-
-    label = StringIndexer(inputCol="y", outputCol="label")
-    vector = VectorAssembler(inputCols=["b", "x"], outputCol="features")
-    stage = SteelyardClassifier(classifier=sy.NaiveBayes(), weight_col="w")
-    grid = ParamGridBuilder().addGrid(
-        stage.classifier, [sy.NaiveBayes(), sy.NaiveBayes(smoothing="laplace")]
-    )
-    search = CrossValidator(
-        estimator=stage,
-        estimatorParamMaps=grid.build(),
-        evaluator=MulticlassClassificationEvaluator(metricName="logLoss"),
-        numFolds=2,
-        seed=0,
-    )
-    fitted = Pipeline(stages=[label, vector, search]).fit(frame)
-    found = fitted.transform(frame)
-    assert {"prediction", "probability"} <= {*found.columns}
-    best = MulticlassClassificationEvaluator(metricName="accuracy").evaluate(found)
-    assert best > 0.7
-    by_name = SteelyardClassifier(
-        classifier=sy.NaiveBayes(), columns=FEATURES, label_col="y"
-    )
-    model = by_name.fit(frame)
-    # The search leaves a pool of threads, which warns when it is gone.
-    del search, fitted
-    gc.collect()
-    assert model.fitted.feature_names_in_.tolist() == FEATURES
-
-
 def test_wrong_frames_are_refused_and_leave_nothing(frame, spark):
-    from steelyard.spark import SteelyardClassifier
-
     with pytest.raises(ColumnError, match="no column 'yy'"):
         sy.NaiveBayes().fit(frame, "yy")
     with pytest.raises(TableError, match="names of its columns"):
@@ -242,8 +146,6 @@ def test_wrong_frames_are_refused_and_leave_nothing(frame, spark):
         sy.method("LWNB").fit(frame, "y")
     with pytest.raises(TableError, match="takes tables and scans"):
         sy.NaiveBayes().partial_fit(frame, "y")
-    with pytest.raises(ColumnError, match="no column 'features'"):
-        SteelyardClassifier().fit(frame)
     assert spark.sparkContext._jsc.getPersistentRDDs().size() <= 1
 
 
@@ -324,6 +226,17 @@ assert held and not any(part.storageLevel.useMemory for part in held)
 found = there.predict_proba(frame).toPandas()
 proba = there.predict_proba(found[names])
 np.testing.assert_array_equal(np.stack(found["probability"]), proba)
+from steelyard.spark import SteelyardClassificationModel, SteelyardClassifier
+stage = SteelyardClassifier(
+    classifier=sy.NaiveBayes(), featuresCol=names, labelCol="y", handleInvalid="skip"
+)
+model = stage.fit(frame)
+for _ in range(2):
+    model.write().overwrite().save(sys.argv[1] + "-model")
+again = SteelyardClassificationModel.load(sys.argv[1] + "-model")
+found = again.transform(frame).toPandas()
+expected = model.fitted.predict_proba(found[names])
+np.testing.assert_array_equal([v.toArray() for v in found["probability"]], expected)
 try:
     sy.NaiveBayes().fit(frame, "yy")
 except ColumnError as error:

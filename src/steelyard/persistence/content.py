@@ -19,11 +19,15 @@ from steelyard.exceptions import ParameterError
 from steelyard.instances import INSTANCES
 from steelyard.losses import LOSSES
 from steelyard.persistence.codec import built
-from steelyard.persistence.declarations import declaration
+from steelyard.persistence.declarations import declaration, read_settings
 from steelyard.persistence.files import read_content
 from steelyard.persistence.fitted import ATTRIBUTES
 from steelyard.persistence.models import describe_model
-from steelyard.persistence.reader import InvalidContentError, tagged_number
+from steelyard.persistence.reader import (
+    InvalidContentError,
+    ObjectReader,
+    tagged_number,
+)
 from steelyard.persistence.table import describe_classes, describe_schema
 from steelyard.proba.smoothing import SMOOTHINGS
 from steelyard.solvers import (
@@ -39,24 +43,17 @@ from steelyard.weighting import WEIGHTINGS
 
 def content_of(estimator: BaseNB) -> dict[str, Any]:
     """Describe a fitted classifier in JSON's own types."""
-    name = type(estimator).__name__
-    if name not in registry.classes() or estimator_class(name) is not type(estimator):
-        raise ParameterError(
-            f"{type(estimator).__module__}.{name} cannot be saved: a model file "
-            f"describes {', '.join(registry.classes())} only. Use pickle for classes "
-            "of your own."
-        )
+    recipe = describe_unfitted(estimator)
     model = answering_model(estimator)
     content = {
         "library": steelyard.__version__,
-        "estimator": name,
-        "settings": describe_settings(estimator),
+        **recipe,
         "classes": describe_classes(model.classes),
         "features": describe_schema(model.schema),
         "model": describe_model(model),
         "fitted": {
             key: ATTRIBUTES[key].describe(getattr(estimator, key))
-            for key, is_optional in declaration(name).attributes.items()
+            for key, is_optional in declaration(recipe["estimator"]).attributes.items()
             if not is_optional or hasattr(estimator, key)
         },
     }
@@ -68,6 +65,27 @@ def content_of(estimator: BaseNB) -> dict[str, Any]:
             f"This model cannot be saved, for no file could be loaded: {error}."
         ) from None
     return content
+
+
+def describe_unfitted(estimator: BaseNB) -> dict[str, Any]:
+    """Describe class and settings of a classifier in JSON's own types."""
+    name = type(estimator).__name__
+    if name not in registry.classes() or estimator_class(name) is not type(estimator):
+        raise ParameterError(
+            f"{type(estimator).__module__}.{name} cannot be saved: a model file "
+            f"describes {', '.join(registry.classes())} only. Use pickle for classes "
+            "of your own."
+        )
+    return {"estimator": name, "settings": describe_settings(estimator)}
+
+
+def unfitted(recipe: Any) -> BaseNB:
+    """Return the classifier that ``describe_unfitted`` described."""
+    reader = ObjectReader(recipe, "classifier")
+    name = reader.text("estimator", list(registry.classes()))
+    settings = read_settings(reader.inner("settings"), name)
+    reader.finish()
+    return estimator_class(name)(**with_parts(settings))
 
 
 def estimator_from(content: Any) -> BaseNB:

@@ -7,12 +7,15 @@ Only ``DataFrame.mapInArrow`` is used, which Spark Connect has as well. A part i
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
+from itertools import count
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from steelyard.exceptions import TableError
 from steelyard.fitting.recipe import Recipe, RowsHere
@@ -204,10 +207,21 @@ class SparkGiven(RowsHere):
         weight = None
         if sample_weight is not None:
             weight = find_column(sample_weight, columns, "The Spark frame")
-        features = [name for name in columns if name not in (target, weight)]
+        with _computing():
+            vectors = vector_names(self.X)
+        features = [
+            part
+            for name in columns
+            if name not in (target, weight)
+            for part in vectors.get(name, [name])
+        ]
+        roles_of = [name for name in (target, weight) if name is not None]
+        check_distinct(
+            [*features, *roles_of], "The Spark frame, with its vectors as columns,"
+        )
         skips = recipe.encoding.skips_unlabelled
         roles = work.Roles(features, target, weight, skips)
-        rows = SpreadColumns(partial(_partitions, self.X, self._kept), roles)
+        rows = SpreadColumns(partial(_partitions, self.X, self._kept, vectors), roles)
         return spread_training(rows, recipe, recipe.rows_needed, weight is not None)
 
     def predicted(self, fitted: Any, method: str) -> Any:
@@ -233,9 +247,14 @@ def _check_version(frame: Any) -> None:
         )
 
 
-def _partitions(frame: Any, kept: list[Any]) -> SparkParts:
+def _partitions(frame: Any, kept: list[Any], vectors: VectorNames) -> SparkParts:
     """Return the partitions of a frame, coalesced if they are many."""
     names = list(frame.columns)
+
+    def unpack(group: work.Group) -> work.Group:
+        return [
+            part._replace(cells=_without_vectors(part.cells, vectors)) for part in group
+        ]
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:
         import pandas as pd
@@ -250,11 +269,12 @@ def _partitions(frame: Any, kept: list[Any]) -> SparkParts:
         yield k, [work.Partition(cells, None, None, k)]
 
     # By position: mapInArrow would read a name with a dot as that of a nested column.
+    frame = frame.select(*_readable(names, vectors))
     frame = frame.toDF(*(f"c{k}" for k in range(len(names))))
     # Coalescing goes by location and changes the order, so not of few partitions.
     if _n_partitions(frame) > 4 * MAX_PARTS:
         frame = frame.coalesce(4 * MAX_PARTS)
-    return SparkParts(frame, kept, read)
+    return SparkParts(frame, kept, read, (unpack,))
 
 
 def _n_partitions(frame: Any) -> int:
@@ -282,6 +302,89 @@ def quoted(name: str) -> str:
     return f"`{doubled}`"
 
 
+# ----------------------------------------------------------------------------- vectors
+
+VectorNames = dict[str, list[str]]
+"""Columns of vectors, and the names of the columns that their numbers are."""
+
+
+def vector_names(frame: Any, learned: Sequence[str] = ()) -> VectorNames:
+    """Return the columns of vectors, whose numbers are called as Spark ML does.
+
+    Those of ``VectorAssembler`` have the names of what was assembled, others are
+    ``features_0``, ``features_1`` … as many as a model has ``learned``, or else as the
+    first row has.
+    """
+    from pyspark.ml.linalg import VectorUDT
+
+    result = {}
+    for field in frame.schema.fields:
+        if not isinstance(field.dataType, VectorUDT):
+            continue
+        about = field.metadata.get("ml_attr", {})
+        size = about.get("num_attrs")
+        if size is None and learned:
+            size = next(k for k in count() if f"{field.name}_{k}" not in learned)
+        if size is None:
+            column = frame.select(quoted(field.name))
+            first = column.where(column[quoted(field.name)].isNotNull()).first()
+            size = 0 if first is None else len(first[0])
+        names = [f"{field.name}_{k}" for k in range(size)]
+        for attributes in about.get("attrs", {}).values():
+            for one in attributes:
+                names[one["idx"]] = one.get("name", names[one["idx"]])
+        result[field.name] = names
+    return result
+
+
+def array_of(cell: Any) -> Any:
+    """Return a column of vectors as arrays, which Arrow has."""
+    from pyspark.ml.functions import vector_to_array
+    from pyspark.sql.functions import when
+
+    return when(cell.isNotNull(), vector_to_array(cell))
+
+
+def _readable(names: Iterable[str], vectors: VectorNames) -> list[Any]:
+    from pyspark.sql.functions import col
+
+    cells = {name: col(quoted(name)) for name in names}
+    return [
+        array_of(cell).alias(name) if name in vectors else cell
+        for name, cell in cells.items()
+    ]
+
+
+def _without_vectors(cells: Any, vectors: VectorNames) -> Any:
+    """Return a frame of pandas with a column of numbers for each of a vector."""
+    import pandas as pd
+
+    for name, names in vectors.items():
+        rows = cells[name].to_numpy()
+        known = np.flatnonzero([row is not None for row in rows])
+        for row in rows[known]:
+            if len(row) != len(names):
+                raise TableError(
+                    f"Column {name!r} holds a vector of {len(row)} numbers, and "
+                    f"{len(names)} are expected. All its vectors must have one size."
+                )
+        numbers = np.full((len(rows), len(names)), np.nan)
+        if len(known):
+            numbers[known] = np.stack(rows[known])
+        columns = pd.DataFrame(numbers, columns=names, index=cells.index)
+        cells = pd.concat([cells.drop(columns=name), columns], axis=1)
+    return cells
+
+
+# ------------------------------------------------------------------------- predictions
+
+
+def type_of_labels(classes: NDArray[Any]) -> str:
+    """Return the type in Spark of a column of classes."""
+    of_kind = {"i": "bigint", "u": "bigint", "f": "double", "b": "boolean"}
+    return of_kind.get(classes.dtype.kind, "string")
+
+
 def scored(
     fitted: Any, frame: Any, prediction: str, probability: str | None = None
 ) -> Any:
@@ -303,29 +406,71 @@ def scored(
     pyspark.sql.DataFrame
         The frame with one or two columns more.
     """
+
+    def answers(cells: Any) -> dict[str, Any]:
+        label, proba = fitted._answers(cells, "predict", "predict_proba")
+        return {"c": label, "p": list(proba)}
+
+    outputs = {prediction: ("c", type_of_labels(fitted.classes_))}
+    if probability is not None:
+        outputs[probability] = ("p", "array<double>")
+    vectors = {
+        name: parts
+        for name, parts in vector_names(frame, fitted.encoder_.schema_.names).items()
+        if {*parts}.isdisjoint(frame.columns)
+    }
+    return with_answers(fitted, frame, answers, outputs, vectors)
+
+
+def with_answers(
+    fitted: Any,
+    frame: Any,
+    answers: Callable[[Any], dict[str, Any]],
+    outputs: dict[str, tuple[str, str]],
+    vectors: VectorNames,
+) -> Any:
+    """Return a Spark frame with columns that a model answers its rows with, lazily.
+
+    Parameters
+    ----------
+    fitted : classifier
+        A fitted one, whose columns are read.
+    frame : pyspark.sql.DataFrame
+        Rows with the columns of training, and others.
+    answers : callable
+        From a frame of pandas to lists by key, one item a row.
+    outputs : dict
+        Names of the new columns, and the key and type of each.
+    vectors : dict
+        Columns of vectors, and what their numbers are called.
+    """
     from pyspark.sql.functions import col, pandas_udf, struct
 
     _check_version(frame)
-    columns, learned = list(frame.columns), fitted.encoder_.schema_.names or ()
+    learned = fitted.encoder_.schema_.names or ()
+    vectors = {
+        name: parts
+        for name, parts in vectors.items()
+        if not {*parts}.isdisjoint(learned)
+    }
+    of_vectors = {part for parts in vectors.values() for part in parts}
+    columns = [*frame.columns, *of_vectors]
     whole = (name if name in columns else date_of_part(name) for name in learned)
     names = [*dict.fromkeys(whole)]
     for name in names:
         find_column(name, columns, "The Spark frame")
-    kind = fitted.classes_.dtype.kind
-    of_class = {"i": "bigint", "u": "bigint", "f": "double", "b": "boolean"}
-    label = of_class.get(kind, "string")
+    read = [*(name for name in names if name not in of_vectors), *vectors]
 
     def score(cells: Any) -> Any:
         import pandas as pd
 
-        proba = fitted.predict_proba(cells[names])
-        return pd.DataFrame({"c": fitted.predict(cells[names]), "p": list(proba)})
+        answer = answers(_without_vectors(cells, vectors)[names])
+        return pd.DataFrame({key: answer[key] for key, _ in outputs.values()})
 
     score.__annotations__ = {}
-    udf = pandas_udf(score, f"c {label}, p array<double>")
-    cells = struct(*[col(quoted(name)) for name in names])
-    result = frame.withColumn("__steelyard", udf(cells))
-    result = result.withColumn(prediction, col("__steelyard.c"))
-    if probability is not None:
-        result = result.withColumn(probability, col("__steelyard.p"))
+    fields = ", ".join(f"{key} {kind}" for key, kind in outputs.values())
+    cells = struct(*_readable(read, vectors))
+    result = frame.withColumn("__steelyard", pandas_udf(score, fields)(cells))
+    for name, (key, _) in outputs.items():
+        result = result.withColumn(name, col(f"__steelyard.{key}"))
     return result.drop("__steelyard")
