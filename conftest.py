@@ -8,7 +8,11 @@ import pytest
 # What is built on classes of a library cannot be loaded without it.
 collect_ignore = [
     f"src/steelyard/{module}.py"
-    for module, library in {"spark": "pyspark", "service": "httpx2"}.items()
+    for module, library in {
+        "spark": "pyspark",
+        "service": "httpx2",
+        "mlflow": "mlflow",
+    }.items()
     if not find_spec(library)
 ]
 
