@@ -270,8 +270,7 @@ def compare_counts(
     if not m > 0.0 or not n > 0.0:
         return None
     rows = min(m if n_before is None else n_before, n)
-    most = int(np.clip(rows // _MIN_ROWS_PER_GROUP, 2, _MAX_GROUPS))
-    groups = _neighbours(before, most) if ordered else _by_size(before, most)
+    groups = grouped_values(before, rows, ordered)
     kept = [group for group in groups if before[group].sum() + now[group].sum() > 0]
     counts = np.array([[before[g].sum(), now[g].sum()] for g in kept] + [missing])
     labels = [_named(names, group, ordered) for group in kept]
@@ -284,6 +283,21 @@ def compare_counts(
     psi = stability_index(counts[:, 0], counts[:, 1])
     shares = [(counts[:, 0] / m).tolist(), (counts[:, 1] / n).tolist()]
     return Comparison(psi, by_chance, limit, labels, *shares)
+
+
+def grouped_values(
+    before: Sequence[float] | Floats, rows: float, ordered: bool
+) -> list[list[int]]:
+    """Put values into at most ten groups, by their rows and those of a sample.
+
+    Examples
+    --------
+    >>> grouped_values([50, 1, 2, 47], 100, ordered=False)
+    [[0], [3], [1, 2]]
+    """
+    most = int(np.clip(rows // _MIN_ROWS_PER_GROUP, 2, _MAX_GROUPS))
+    weights = np.asarray(before, dtype=float)
+    return _neighbours(weights, most) if ordered else _by_size(weights, most)
 
 
 def _neighbours(before: Floats, most: int) -> list[list[int]]:

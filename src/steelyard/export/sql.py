@@ -172,7 +172,7 @@ def sql_statements(clf: BaseNB, options: SQLOptions) -> list[str]:
     *before, query = to.select(outputs)
     if options.dbt:
         query = _dbt_model(plan, dialect, query, to.source, options.table)
-        _check_length(query, dialect)
+        check_length(query, dialect)
         return [query]
     created = [query]
     if options.as_view:
@@ -201,7 +201,7 @@ def sql_statements(clf: BaseNB, options: SQLOptions) -> list[str]:
             query=query,
         )
         created = [wrapped(text, dialect.quoted)]
-    _check_length(max(created, key=len), dialect)
+    check_length(max(created, key=len), dialect)
     first, *others = [*dialect.settings, *before, *(f"{text};\n" for text in created)]
     return [f"-- {about(plan)} For {dialect.engine}.\n{first}", *others]
 
@@ -292,7 +292,7 @@ def _check(plan: Plan, dialect: Dialect, options: SQLOptions) -> None:
         )
 
 
-def _check_length(statement: str, dialect: Dialect) -> None:
+def check_length(statement: str, dialect: Dialect) -> None:
     """Raise an error for statements that are too long for a database."""
     size, limit = len(statement.encode("utf-8")), dialect.max_bytes
     if limit is not None and size > limit:

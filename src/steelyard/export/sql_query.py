@@ -167,7 +167,7 @@ class Terms:
         if len(self.picks) > 1 and self._is_long(n):
             side = Grouping(term.column, (), term.edges, (*range(n),), n, n + 1)
             rows, name = [*term.rows, term.missing], self.plan.columns[term.column].name
-            return self._by_code(self._group(side), rows, name)
+            return self._by_code(self.group(side), rows, name)
         added = []
         for pick in self.picks:
             results = [pick(row) for row in term.rows]
@@ -281,7 +281,7 @@ class Terms:
     # ------------------------------------------------------------------ interactions
 
     def _interaction(self, term: Interaction) -> list[str]:
-        first, second = map(self._group, term.sides)
+        first, second = map(self.group, term.sides)
         if self._is_long(len(term.rows) + len(term.rows[0])):
             name, n = self.plan.attributes[term.attribute], len(term.rows[0])
             code = self.to.let(f"({first} * {n} + {second})", name)
@@ -302,7 +302,7 @@ class Terms:
                 outer.append(f"WHEN {a} THEN {case}")
         return f"CASE {first} {' '.join(outer)} ELSE {zero} END" if outer else ""
 
-    def _group(self, side: Grouping) -> str:
+    def group(self, side: Grouping) -> str:
         """Name the group of a cell, 0 for a value never seen."""
         cell, dialect = self.cell(side.column), self.to.dialect
         about = f"{self.plan.columns[side.column].name} group"

@@ -183,10 +183,13 @@ class Statement:
             ]
         return names[0]
 
-    def select(self, outputs: Sequence[tuple[str, str]]) -> list[str]:
+    def select(
+        self, outputs: Sequence[tuple[str, str]], as_stage: str = ""
+    ) -> list[str]:
         """Write the statements, of which the last returns the outputs.
 
-        Outputs are expressions and names. The last statement has no semicolon.
+        Outputs are expressions and names. The last statement has no semicolon. With
+        ``as_stage`` it is the stage of that name, for a query that goes on.
         """
         quoted = self.dialect.identifier
         keep = [quoted(name) for name in self.keep]
@@ -207,8 +210,12 @@ class Statement:
             body = _body(lines, [source, *joins])
             stages.append(f"{name} AS (\n{body}{self.dialect.fence}\n)")
             source, kept = name, keep
-        head = f"WITH {', '.join(stages)}\n" if stages else ""
         last = [*kept, *(f"{what} AS {quoted(name)}" for what, name in outputs)]
+        if as_stage:
+            body = _body(last, [source])
+            stages.append(f"{as_stage} AS (\n{body}{self.dialect.fence}\n)")
+            return [*self._before, f"WITH {', '.join(stages)}"]
+        head = f"WITH {', '.join(stages)}\n" if stages else ""
         text = f"{head}{_body(last, [source], '')}"
         return [*self._before, wrapped(text, self.dialect.quoted)]
 

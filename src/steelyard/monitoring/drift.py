@@ -44,7 +44,7 @@ from steelyard.table.dates import date_of_part
 from steelyard.table.factors import is_missing
 from steelyard.table.frames import as_table, take_rows
 from steelyard.table.labels import check_n_labels
-from steelyard.table.ranges import NumberRange, counted_bars
+from steelyard.table.ranges import NumberRange, bar_edges, counted_bars
 from steelyard.table.schema import TableSchema
 
 __all__ = ["DriftMonitor", "drift_of"]
@@ -169,15 +169,15 @@ class DriftMonitor:
     def __init__(self, clf: Any, **thresholds: float) -> None:
         self._clf, self._thresholds = clf, Thresholds(**thresholds)
         self._thresholds.check()
-        self._schema: TableSchema = clf.encoder_.schema_
+        self.schema: TableSchema = clf.encoder_.schema_
         counts = getattr(clf, "counts_", None)
-        is_alike = counts is not None and counts.schema == self._schema
+        is_alike = counts is not None and counts.schema == self.schema
         self._before: Counts | None = counts if is_alike else None
-        self._ranges: list[NumberRange | None] = clf.training_.ranges
+        self.ranges: list[NumberRange | None] = clf.training_.ranges
         # Scores of training rows are those without the edits.
         scores = None if hasattr(clf, "edits_") else clf.training_.score_ranges
         self._scores: list[NumberRange] = scores or []
-        self._by_bars = [self._has_bars(j) for j in range(self._schema.n_columns)]
+        self.by_bars = [self._has_bars(j) for j in range(self.schema.n_columns)]
         self._places = {str(c): k for k, c in enumerate(clf.classes_.tolist())}
         self._tallies: dict[str, _Tally] = {}
 
@@ -212,8 +212,8 @@ class DriftMonitor:
             check_n_labels(len(y), codes.n_rows)
         proba = answering_model(clf).proba(codes, clf.n_jobs)
         tally = self._tallies.setdefault(name, _Tally(NewRows(clf)))
-        for j in self._schema.without_interactions.coded.tolist():
-            size = self._schema.features[j].n_codes
+        for j in self.schema.without_interactions.coded.tolist():
+            size = self.schema.features[j].n_codes
             rows = np.bincount(codes.column(j), minlength=size)
             tally.codes[j] = tally.codes.get(j, 0) + rows
         tally.checks.add(X)
@@ -223,10 +223,10 @@ class DriftMonitor:
             scores = zip(self._scores, log_odds(proba).T, strict=True)
             for k, (where, odds) in enumerate(scores):
                 self._add_bars(tally, -1 - k, where, odds)
-        for j in np.flatnonzero(self._by_bars).tolist():
+        for j in np.flatnonzero(self.by_bars).tolist():
             numbers = columns[j].finite_numbers
             present = numbers[~np.isnan(numbers)]
-            self._add_bars(tally, j, self._ranges[j], present)
+            self._add_bars(tally, j, self.ranges[j], present)
         if y is not None:
             self._add_labels(tally, y, proba)
 
@@ -244,10 +244,10 @@ class DriftMonitor:
 
     def _has_bars(self, column: int) -> bool:
         """Whether a column of numbers is compared by its histogram, not by its bins."""
-        where = self._ranges[column]
+        where = self.ranges[column]
         if where is None or not where.histogram:
             return False
-        return self._schema.features[column].n_values < _MIN_BINS
+        return self.schema.features[column].n_values < _MIN_BINS
 
     # ------------------------------------------------------------------------ results
 
@@ -256,7 +256,7 @@ class DriftMonitor:
         if not self._tallies:
             raise TableError("There are no rows to compare.")
         # Four tests of each column, one of each score and one of labels.
-        n_of_period = 4 * self._schema.n_columns + len(self._scores) + 1
+        n_of_period = 4 * self.schema.n_columns + len(self._scores) + 1
         n_tests = len(self._tallies) * n_of_period
         chance = _FALSE_ALARMS / n_tests
         periods = [
@@ -283,8 +283,8 @@ class DriftMonitor:
     def _columns(self, tally: _Tally, chance: float) -> Iterator[ColumnDrift]:
         for j, check in enumerate(tally.checks.columns):
             n, m = check.n_rows, 0.0 if self._before is None else self._before.total
-            usual = _unseen_share(self._schema, self._before, j)
-            before = self._missing_before(j)
+            usual = _unseen_share(self.schema, self._before, j)
+            before = self.missing_before(j)
             level = 1.0 - 2.0 * chance
             yield ColumnDrift(
                 check.name,
@@ -298,36 +298,50 @@ class DriftMonitor:
                 2.0 / (m + 1.0),
             )
 
-    def _missing_before(self, column: int) -> float | None:
+    def missing_before(self, column: int) -> float | None:
         """Return the weight of training rows with a missing cell, None if unknown."""
         if self._before is None:
             return None
-        feature = self._schema.features[column]
+        feature = self.schema.features[column]
         if feature.fill is not None:
             return None
         if feature.is_coded:
-            row = self._schema.offsets[column] + feature.missing_code
+            row = self.schema.offsets[column] + feature.missing_code
             return float(self._before.by_code[row].sum())
-        where = self._ranges[column]
+        where = self.ranges[column]
         return None if where is None else max(self._before.total - where.weight, 0.0)
+
+    def histogram_before(self, column: int) -> tuple[list[float] | None, list[float]]:
+        """Return rows of training by value or interval, and the ends of intervals."""
+        feature, where = self.schema.features[column], self.ranges[column]
+        if self._before is None:
+            return None, []
+        if self.by_bars[column] and where is not None:
+            bars = [share * where.weight for share in where.histogram]
+            return bars, bar_edges(where.low, where.high)
+        if not feature.is_coded:
+            return None, []
+        first = self.schema.offsets[column] + 1
+        n_values = feature.n_values - feature.missing_is_value
+        rows = self._before.by_code[first : first + n_values]
+        return rows.sum(axis=1).tolist(), list(feature.edges)
 
     def _compare(
         self, tally: _Tally, column: int, check: ColumnCheck, chance: float
     ) -> Comparison | None:
         if self._before is None:
             return None
-        feature = self._schema.features[column]
-        gone = self._missing_before(column)
+        feature = self.schema.features[column]
+        gone = self.missing_before(column)
         missing = (0.0, 0.0) if gone is None else (gone, float(check.n_missing))
-        if self._by_bars[column]:
-            where, bars = self._ranges[column], tally.bars.get(column)
+        if self.by_bars[column]:
+            where, bars = self.ranges[column], tally.bars.get(column)
             return _compare_bars(where, bars, chance, missing)
         if not feature.is_coded:
             return None
-        first = self._schema.offsets[column]
         n_values = feature.n_values - feature.missing_is_value
-        rows = slice(first + 1, first + 1 + n_values)
-        before = self._before.by_code[rows].sum(axis=1).tolist()
+        before, _ = self.histogram_before(column)
+        assert before is not None
         now = tally.codes[column][1 : 1 + n_values].astype(np.float64).tolist()
         if feature.kind == "binned":
             return compare_counts(

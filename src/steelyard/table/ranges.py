@@ -146,6 +146,29 @@ def counted_bars(ends: Ends, numbers: Floats, weights: Floats | None = None) -> 
     return np.bincount(bar, weights, N_BARS).astype(np.float64)
 
 
+def bar_edges(low: float, high: float) -> list[float]:
+    """Return the largest number of each bar of a histogram but the last.
+
+    Examples
+    --------
+    >>> bar_edges(0.0, 20.0)[:2]
+    [0.9999999999999999, 1.9999999999999998]
+    """
+    edges = []
+    for k, guess in enumerate(np.linspace(low, high, N_BARS + 1)[1:-1]):
+        edge = float(guess)
+        while _bar(low, high, edge) > k:
+            edge = float(np.nextafter(edge, -np.inf))
+        while _bar(low, high, float(np.nextafter(edge, np.inf))) <= k:
+            edge = float(np.nextafter(edge, np.inf))
+        edges.append(edge)
+    return edges
+
+
+def _bar(low: float, high: float, number: float) -> int:
+    return int(counted_bars((low, high), np.array([number])).argmax())
+
+
 def added_ranges(
     before: Iterable[NumberRange | None], new: Iterable[NumberRange | None]
 ) -> list[Any]:
