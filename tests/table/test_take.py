@@ -232,3 +232,14 @@ def test_taking_rows_leaves_the_table_as_it_was():
     before = dataclasses.replace(table, columns=list(table.columns))
     table.take(np.array([1, 0]))
     assert table == before
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, bool])
+def test_rows_that_are_kept_of_a_matrix_of_codes_are_copied_once(dtype):
+    X = np.random.default_rng(0).integers(0, 2, (300, 6)).astype(dtype)
+    encoder, table = TableEncoder(categorical_features="all").fit(X), as_table(X)
+    codes, rows = encoder.encode(table), np.arange(0, 300, 3)
+    copied = table.take(rows)
+    few = codes.take_with(rows, table.matrix, copied.matrix)
+    assert np.shares_memory(few.blocks[0].values, copied.matrix)
+    np.testing.assert_array_equal(few.to_array(), codes.take(rows).to_array())

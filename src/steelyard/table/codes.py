@@ -184,7 +184,13 @@ class Codes:
         """Return some rows, those of one array being another, which is not copied."""
 
         def taken(values: NDArray[Any]) -> NDArray[Any]:
-            return np.asarray(after if values is before else values[rows])
+            if values is before:
+                return np.asarray(after)
+            # Codes of a matrix of one byte a cell are a view of it.
+            is_view = before is not None and values.itemsize == before.itemsize
+            if is_view and _memory_of(values) == _memory_of(before):
+                return np.asarray(after.view(values.dtype))
+            return np.asarray(values[rows])
 
         return self._of_rows(taken, len(after))
 
@@ -335,6 +341,11 @@ def by_width(
     for j in positions:
         groups.setdefault(code_dtype(schema.features[j].n_codes), []).append(j)
     return list(groups.items())
+
+
+def _memory_of(values: NDArray[Any]) -> tuple[Any, ...]:
+    """Return where the cells of an array are, whatever their type."""
+    return values.__array_interface__["data"], values.shape, values.strides
 
 
 def _plain(column: NDArray[Any]) -> NDArray[Any]:
