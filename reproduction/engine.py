@@ -102,7 +102,8 @@ class Paper:
 class Run:
     """How a document is reproduced: from which folders, how thoroughly, where to.
 
-    ``repeats`` is how often cross-validation is repeated where the paper repeats it.
+    ``repeats`` is how often cross-validation is repeated where the paper repeats it;
+    of sections whose titles begin with words of ``without`` nothing is measured.
     """
 
     paper: Paper
@@ -112,12 +113,15 @@ class Run:
     n_jobs: int | None = 2
     progress: bool = True
     repeats: int | None = None
+    without: Sequence[str] = ()
     _kept: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def measure(self) -> tuple[Section, ...]:
         """Measure all sections of the document."""
         measured: list[Section] = []
         for section in self.paper.sections:
+            if section["title"].startswith(tuple(self.without)):
+                continue
             try:
                 values = section["measure"](self)
             except MissingDataError:

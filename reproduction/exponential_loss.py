@@ -453,21 +453,24 @@ def _noise_outcomes(run: Run, curves: Sequence[Any]) -> Values:
 
 
 def weights_by_dimension(
-    run: Run, methods: Sequence[str], step: int, n_train: int, n_test: int
+    run: Run, start: int, step: int, n_train: int, n_test: int
 ) -> tuple[list[int], dict[str, list[float]], dict[str, list[float]]]:
-    """Return numbers of attributes, test accuracies, and shares of useful weights."""
+    """Return numbers of attributes, test accuracies, and shares of useful weights.
+
+    Weights begin at ``start``: 1, as Algorithm 1 says, or 0.
+    """
     return run.once(
-        ("dimensions", *methods),
-        lambda: _weights_by_dimension(run, methods, step, n_train, n_test),
+        ("dimensions", start),
+        lambda: _weights_by_dimension(run, start, step, n_train, n_test),
     )
 
 
 def _weights_by_dimension(
-    run: Run, methods: Sequence[str], step: int, n_train: int, n_test: int
+    run: Run, start: int, step: int, n_train: int, n_test: int
 ) -> tuple[list[int], dict[str, list[float]], dict[str, list[float]]]:
     import pandas as pd
 
-    sizes = list(range(2, 201, step))
+    methods, sizes = run.paper.shared["proposed"], list(range(2, 201, step))
     accuracy: dict[str, list[float]] = {name: [] for name in methods}
     ratio: dict[str, list[float]] = {name: [] for name in methods}
     for d in sizes:
@@ -476,7 +479,7 @@ def _weights_by_dimension(
         columns = [f"{group}{i + 1}" for group in "AB" for i in range(d // 2)]
         X, Z = (pd.DataFrame(cells, columns=columns) for cells in (X, Z))
         for name in methods:
-            fitted = fit_all_rows(run, name, X, y)
+            fitted = fit_all_rows(run, f"{name}, from {start}", X, y)
             weights = fitted.attribute_weights_
             total = float(weights.sum())
             accuracy[name].append(100.0 * float(np.mean(fitted.predict(Z) == z)))
@@ -488,7 +491,7 @@ def dimensions(run: Run, step: int, n_train: int, n_test: int) -> Values:
     """Figure 8: test accuracy and the share of useful weights, by attributes."""
     run.say(f"{run.paper.name}: dimensions")
     proposed = run.paper.shared["proposed"]
-    sizes, accuracy, ratio = weights_by_dimension(run, proposed, step, n_train, n_test)
+    sizes, accuracy, ratio = weights_by_dimension(run, 1, step, n_train, n_test)
     rows = [
         [str(d), *(f"{accuracy[n][i]:.1f} / {ratio[n][i]:.3f}" for n in proposed)]
         for i, d in enumerate(sizes)

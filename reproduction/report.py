@@ -176,7 +176,8 @@ class Reproduction:
     """A document's tables and figures: published beside measured, with verdicts.
 
     ``scope`` says what a quick run has; ``repeats`` how often cross-validation was to
-    be repeated, None for as often as usual; ``absent`` which data sets are not there.
+    be repeated, None for as often as usual; ``absent`` which data sets are not there,
+    ``without`` which sections were not measured.
     """
 
     name: str
@@ -186,6 +187,7 @@ class Reproduction:
     scope: str = ""
     repeats: int | None = None
     absent: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     seconds: float = field(default=0.0, compare=False)
 
     @property
@@ -193,7 +195,8 @@ class Reproduction:
         """The command that makes the report."""
         quick = " --quick" if self.quick else ""
         repeats = "" if self.repeats is None else f" --repeats {self.repeats}"
-        return f"steelyard reproduce {self.name}{quick}{repeats}"
+        without = "".join(f' --without "{words}"' for words in self.without)
+        return f"steelyard reproduce {self.name}{quick}{repeats}{without}"
 
     @property
     def verdicts(self) -> list[Verdict]:

@@ -405,6 +405,17 @@ def test_command_prints_writes_and_records(tmp_path, monkeypatch, capsys):
     assert document.read_text() == written
 
 
+def test_sections_are_left_out_by_how_their_titles_begin(capsys):
+    words = ["reproduce", "spss", "--quick", "--silent", "--without", "Sample"]
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "## Weather data" in out and "Sample data" not in out
+    report = reproduce("spss", quick=True, progress=False, without=["Sample"])
+    assert report.command == 'steelyard reproduce spss --quick --without "Sample"'
+    assert main([*words, "--without", "Figure 9"]) == 2
+    assert "No section of 'spss' begins with 'Figure 9'" in capsys.readouterr().err
+
+
 def test_command_runs_from_any_folder_of_a_checkout(tmp_path):
     # A folder of the same name there is not taken for it.
     (tmp_path / "reproduction").mkdir()

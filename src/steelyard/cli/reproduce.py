@@ -16,7 +16,7 @@ PAPERS = ("rnb", "cwnb", "exponential", "spss")
 ABOUT = "measure the tables of a paper beside what it published"
 EXAMPLES = """
 steelyard reproduce rnb --quick --data datasets
-steelyard reproduce exponential --out results
+steelyard reproduce exponential --out results --without "Figure 7"
 steelyard reproduce spss --markdown spss.md
 steelyard reproduce rnb --out results --write docs/reproduction.md
 """
@@ -30,6 +30,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.add_runs(parser)
     about = "how often cross-validation is repeated if a paper does it 10 times"
     add("--repeats", type=int, metavar="N", help=about)
+    about = "leave sections out whose title begins with this, such as 'Figure 7'"
+    add("--without", action="append", default=[], metavar="TITLE", help=about)
     about = "keep results, report and pictures in a folder, from which an interrupted"
     add("--out", metavar="DIR", help=f"{about} run resumes")
     add("--markdown", metavar="FILE", help="write the report to a file")
@@ -50,7 +52,7 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.data,
         n_jobs=arguments.jobs,
         progress=not arguments.silent,
-        **options.chosen(arguments, "quick", "out", "repeats"),
+        **options.chosen(arguments, "quick", "out", "repeats", "without"),
     )
     text = report.to_markdown(level=1)
     if arguments.markdown is not None:
