@@ -43,7 +43,7 @@ def main() -> int:
         page = Path(folder, "page.html")
         clf.to_html(page, title="Benign or malignant?")
         flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-        flags += ["--window-size=1180,620", "--virtual-time-budget=20000"]
+        flags += ["--window-size=1180,620", "--timeout=9000"]
         picture = f"--screenshot={DOCS / 'images/page.png'}"
         link = f"{page.as_uri()}#{urlencode(SET)}"
         command = [program, *flags, picture, link]

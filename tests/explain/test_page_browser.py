@@ -215,7 +215,7 @@ def test_intervals_of_the_page_are_those_of_python(name, browser, mixed, two, tm
             expected = clf.predict_interval(rows)[:, c]
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
         settled(browser)
-        assert "The model itself" in text_of(browser, "certain")
+        assert "90 % confidence" in text_of(browser, "certain")
 
 
 def test_the_value_to_ask_for_is_marked_and_flips_are_on_sliders(
@@ -226,7 +226,7 @@ def test_the_value_to_ask_for_is_marked_and_flips_are_on_sliders(
     marked = browser.run("document.querySelectorAll('[data-next=true]').length")
     assert marked == 1
     name = browser.run("document.querySelector('[data-next=true] .name').textContent")
-    assert f"most: {name}" in text_of(browser, "asking")
+    assert f"question: {name}" in text_of(browser, "asking")
     browser.run("document.querySelector('#asking button').click()")
     assert browser.run("document.activeElement.id").startswith("value-")
     assert browser.run("document.querySelectorAll('.flips i').length") > 0
@@ -238,7 +238,7 @@ def test_rows_can_be_pasted_stepped_through_and_scored(browser, default, two, tm
     text = X.to_csv(index=False)
     set_value(browser, "paste", text)
     browser.run("document.getElementById('read').click()")
-    assert text_of(browser, "copied").startswith("3 rows taken")
+    assert text_of(browser, "copied").startswith("3 rows loaded")
     expected = default.predict_proba(X)
     np.testing.assert_allclose(shown(browser, 2), expected[0], rtol=0, atol=1e-9)
     browser.run("document.getElementById('following').click()")
@@ -602,9 +602,7 @@ def test_bars_of_a_partly_known_row_add_up(browser, alike, tmp_path):
     # Which part is what a value says of the unknown column is in its detail.
     browser.run("document.getElementById('name-0').click()")
     first = expected["first"]
-    said = (
-        f"{first.amount - first.implied:+.2f} by itself, {first.implied:+.2f} by what"
-    )
+    said = f"{first.amount - first.implied:+.2f} directly, {first.implied:+.2f} through"
     assert said.replace("-", "\N{MINUS SIGN}") in text_of(browser, "detail-0")
     set_value(browser, "unit", "odds", "change")
     # A case may be compared with one of which other values are known.
@@ -626,7 +624,7 @@ def test_the_band_and_the_next_question_come_from_the_model(browser, alike, tmp_
     # What the second column has said already need not be asked.
     question = clf.explain_local(row).next_questions(target="b")[0]
     assert question.column == "third"
-    change = f"third (± {100 * question.change:.1f} %)"
+    change = f"third (moves it by ± {100 * question.change:.1f} %)"
     assert change in text_of(browser, "asking")
 
 

@@ -338,6 +338,8 @@ def _describe(table: Any, clf: Any, labels: Mapping[str, str]) -> list[dict[str,
         remark = "constant" if n_values < 2 else ""
         remark = remarks.get(str(name), remark)
         kind = "numbers" if is_number else "categories"
+        if is_number and {*cells.unique().tolist()} == {0, 1}:
+            kind = "yes or no"
         if pd.api.types.is_datetime64_any_dtype(cells):
             kind, remark = "dates", ""
         lines.append(

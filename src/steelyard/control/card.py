@@ -47,8 +47,9 @@ if TYPE_CHECKING:
 
 # Lines in three columns of a printed page, letters of a value in a line, and sizes of
 # type, smaller for more lines.
-_LINES_OF_A_PAGE, _LETTERS, _LARGEST, _SMALLEST = 130, 14, 10.0, 4.0
-_LINES_OF_DOCUMENT = 24
+_LINES_OF_A_PAGE, _LETTERS, _LARGEST, _SMALLEST = 130, 14, 9.5, 4.0
+# Those below the columns are as wide as all three.
+_LINES_OF_DOCUMENT = 60
 
 _HOW = "Add one line of each column; unknown values add nothing."
 _ONE_EACH = (

@@ -204,7 +204,12 @@ def _about(
         (words("How it adds up"), [f"{learned}{rows}.", words(data["note"])], "how"),
         (words("Noticed in the training rows: {n}", n=len(lines)), lines, "noticed"),
         (words("Edited by hand: {n}", n=len(edits)), edits, "edited"),
-        (words("Model card"), _documented(clf, card, words), "document"),
+        (
+            words("Model card"),
+            _documented(clf, card, words),
+            # Printed open if somebody wrote a card.
+            "document" if card else "provenance",
+        ),
         (words("Dropped columns: {n}", n=n_aside), in_lines(aside), "left-out"),
     )
     return " ".join(html_list(title, text, id=k) for title, text, k in folded)

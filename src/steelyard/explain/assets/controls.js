@@ -116,7 +116,11 @@ const controls = (() => {
     return { controls: [select, strip], show, paint };
   }
 
-  const barsOf = (own) => (own.knots ? own.bars : own.histogram) || [];
+  // On an axis by rank bars are about equal, and shown if one value has many of the rows.
+  const barsOf = (own) => {
+    const rows = (own.knots ? own.bars : own.histogram) || [];
+    return own.knots && Math.max(0, ...rows) * rows.length < 5 ? [] : rows;
+  };
 
   // The curve of a number, filled for and against, with the slider over all of it.
   function track(own, j, note) {

@@ -450,7 +450,7 @@
     const link = ({ j, change }) => [button(attributes[j].title, () => {
       byId(`attribute-${j}`).scrollIntoView({ block: "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
       byId(`value-${j}`).focus({ preventScroll: true });
-    }, { className: "link" }), ` (± ${percent(change)}) `];
+    }, { className: "link" }), ` ${t("(moves it by ± {percent})", { percent: percent(change) })} `];
     byId("asking").replaceChildren(...(found.length ? [`${t("Most informative next question:")} `, ...found.slice(0, 3).flatMap(link)]
       : [columns.every((j) => values[j] !== null) ? t("Everything is known.") : t("No further question would change the answer much.")]));
   }
