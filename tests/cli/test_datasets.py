@@ -47,14 +47,14 @@ def test_datasets_fetches_what_is_missing_and_goes_on_after_a_failure(
         return entry["name"] == "zoo"
 
     monkeypatch.setattr(archives, "fetch_dataset", fetch)
-    names = ["glass", "labor", "mfeat-zernike", "vote", "wdbc", "zoo"]
+    names = ["glass", "labor", "satimage", "vote", "wdbc", "zoo"]
     done = run("datasets", *names, "--fetch", "--data", folder / "new")
     assert done.status == 2 and asked == ["glass", "labor", "vote", "zoo"]
     said = done.err.splitlines()
     assert "labor: no route to host." in said
     assert "zoo: fetched, cell by cell as in the documentation." in said
     assert "vote: fetched; it is another copy than that of the documentation." in said
-    assert any(line.startswith("mfeat-zernike: no source is known") for line in said)
+    assert any(line.startswith("satimage: no source is known") for line in said)
     assert "2 of 6 are missing" in done.out
 
 
