@@ -96,6 +96,10 @@ def own_error(attempt: Callable[[], Any]) -> tuple[Any, str | None]:
         return None, f"{type(error).__name__}: {error}"
 
 
+ALL_DIGITS = ("--digits", "17")
+"""Options of a prediction that is compared: six digits are printed otherwise."""
+
+
 def steelyard(*words: str) -> tuple[int, str, str]:
     """Run a command in this process: status, standard output and error."""
     out, err = io.StringIO(), io.StringIO()

@@ -18,7 +18,15 @@ import pandas as pd
 
 import steelyard as sy
 from fuzzing.answers import check_answers
-from fuzzing.case import OWN, Case, WrongError, own_error, same, steelyard
+from fuzzing.case import (
+    ALL_DIGITS,
+    OWN,
+    Case,
+    WrongError,
+    own_error,
+    same,
+    steelyard,
+)
 
 NUMBERS = [0, 1, -1, 2**31, 2**53 + 1, 10**30, 10**400, 0.5, -0.0, 5e-324, 1e-300]
 NUMBERS += [1e100, 1e155, -1e300, 1.7e308, 1e308, -1.7e308, float("nan"), float("inf")]
@@ -185,7 +193,7 @@ def check_refused(case: Case, path: Path) -> None:
 def check_readers(case: Case, path: Path, clf: Any, p: Any) -> None:
     """Answers of the command line, the scorer and exported source are the same."""
     with case.check("predict of a changed model"):
-        status, out, said = _command(case, "predict", str(path), "{data}")
+        status, out, said = _command(case, "predict", str(path), "{data}", *ALL_DIGITS)
         if status:
             raise WrongError(f"status {status}, {said!r:.120}")
         _, *rows = csv.reader(io.StringIO(out))

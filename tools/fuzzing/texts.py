@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 import steelyard as sy
-from fuzzing.case import Case, WrongError, equal, steelyard
+from fuzzing.case import ALL_DIGITS, Case, WrongError, equal, steelyard
 from steelyard.io.dataset import read_dataset
 
 WORDS = ["Ulm", "Köln", "St. Gallen", "a b", "x,y", 'say "so"', "it's", "two\nlines"]
@@ -192,7 +192,7 @@ def check_commands(case: Case, path: Path) -> None:
         status, _, _ = steelyard("fit", str(path), *options, "-o", str(model))
         if status:
             return
-        quick = steelyard("predict", str(model), str(path), "--json")
+        quick = steelyard("predict", str(model), str(path), "--json", *ALL_DIGITS)
         table.unlink(missing_ok=True)
         slow = steelyard("predict", str(model), str(path), "-o", str(table))
         equal("status", quick[0], slow[0])
