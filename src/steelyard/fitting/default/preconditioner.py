@@ -37,7 +37,7 @@ _MIN_CURVATURE_SHARE = 0.01
 # Coupling p weights costs about p³, and saves tens of passes over the cells of a table:
 # it pays if p³ is at most this multiple of the cells. To couple all interactions saves
 # hundreds of passes, and pays up to the second multiple; to couple some more does not.
-_MAX_CUBES_PER_CELL, _MAX_CUBES_OF_ALL = 200, 2_500
+_MAX_CUBES_PER_CELL, _MAX_CUBES_OF_ALL = 200, 2_000
 
 # Memory that coupling may take: the Hessian in single precision, and its factor in
 # double precision if there is room for both.
