@@ -155,6 +155,13 @@ def test_parameters_of_functions_are_names_of_columns(dialect):
         np.testing.assert_allclose(found[1:], [*clf.scorer()(row).values()], atol=1e-12)
 
 
+def test_a_function_of_bigquery_returns_a_structure(model):
+    text = export.to_sql(model[0], "bigquery", as_function="shop.score")
+    # A table function cannot be called with columns of a table.
+    assert "CREATE OR REPLACE FUNCTION `shop`.`score`(" in text
+    assert "AS ((\nSELECT AS STRUCT * FROM (" in text and "TABLE FUNCTION" not in text
+
+
 @pytest.mark.engines
 def test_functions_and_views_run_in_postgres(model, postgres):
     clf, _ = model

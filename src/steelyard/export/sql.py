@@ -49,7 +49,8 @@ class SQLOptions:
         Name of a view to create, in place of a query.
     as_function : str or sequence of str, default=None
         Name of a function to create, of the columns of one row, that returns a table of
-        one row; ``table`` is not used. Not all databases have such functions.
+        one row, in BigQuery a structure; ``table`` is not used. Not all databases have
+        such functions.
     dbt : bool, default=False
         Whether to write a model of dbt, with ``ref`` or ``source`` for the table.
     decimals : int, default=None
