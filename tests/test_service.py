@@ -116,8 +116,11 @@ def test_the_row_of_an_error_is_named(client):
     "query", ["reasons=-1", "reasons=two", "interval=nan", "interval=1", "interval=x"]
 )
 def test_wrong_parameters_are_refused(client, query):
-    answer = client.post(f"/predict?{query}", json={})
-    assert answer.status_code == 400 and answer.json()["error"]
+    for rows in ({}, []):
+        answer = client.post(f"/predict?{query}", json=rows)
+        assert answer.status_code == 400
+        name = query.partition("=")[0]
+        assert answer.json()["error"].startswith(f"{name} must be ")
 
 
 def test_other_paths_and_methods_are_errors_in_json(client):
@@ -135,6 +138,29 @@ def test_documents(client, trips):
     assert described["components"]["schemas"]["Row"] == schema
     operation = described["paths"]["/predict"]["post"]
     assert [p["name"] for p in operation["parameters"]] == ["reasons", "interval"]
+
+
+@pytest.mark.engines
+@pytest.mark.filterwarnings("ignore")
+def test_the_service_keeps_to_its_description(client):
+    """Requests that schemathesis makes up, right and wrong by the description."""
+    schemathesis = pytest.importorskip("schemathesis")
+    from hypothesis import given, settings
+
+    service = schemathesis.openapi.from_asgi("/openapi.json", client.app)
+    right, wrong = schemathesis.GenerationMode
+    for result in service.get_all_operations():
+        operation = result.ok()
+        # Without parameters nothing can be wrong.
+        modes = [right, wrong] if operation.method == "post" else [right]
+        for mode in modes:
+
+            @settings(max_examples=100, deadline=None)
+            @given(case=operation.as_strategy(generation_mode=mode))
+            def check(case):
+                case.call_and_validate()
+
+            check()
 
 
 def test_a_model_without_uncertainty_has_no_intervals(trips):

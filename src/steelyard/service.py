@@ -107,8 +107,8 @@ def create_app(
     model = _Model(clf)
 
     async def predict(request: Request) -> Response:
-        n_reasons = _number(request, "reasons", int, 0, 1_000) or 0
-        level = _number(request, "interval", float, 0.0, 1.0)
+        n_reasons = _number(request, "reasons", int, lambda n: 0 <= n <= 1_000) or 0
+        level = _number(request, "interval", float, lambda level: 0.0 < level < 1.0)
         rows = _parsed(await _body(request, max_bytes))
         is_batch = isinstance(rows, list)
         rows = rows if is_batch else [rows]
@@ -216,8 +216,14 @@ def _shown(value: Any) -> str:
     return _NESTED.get(type(value), "") or shortened(json.dumps(value), _MAX_SHOWN)
 
 
+_ALLOWED = {"reasons": "from 0 to 1000", "interval": "above 0 and below 1"}
+
+
 def _number(
-    request: Request, name: str, kind: Callable[[str], Any], low: float, high: float
+    request: Request,
+    name: str,
+    kind: Callable[[str], Any],
+    is_allowed: Callable[[Any], bool],
 ) -> Any:
     """Return a number of the query, None if it is absent."""
     text = request.query_params.get(name)
@@ -227,9 +233,9 @@ def _number(
         value = kind(text)
     except ValueError:
         value = math.nan
-    if not low <= value <= high:
-        got = _shown(text)
-        raise _RequestError(400, f"{name} must be from {low} to {high}, got {got}.")
+    if not is_allowed(value):
+        message = f"{name} must be {_ALLOWED[name]}, got {_shown(text)}."
+        raise _RequestError(400, message)
     return value
 
 
