@@ -141,6 +141,7 @@ def rnb_leads(run: Run, leads: Sequence[Lead], found_on: Sequence[str]) -> Value
 def cwnb_leads(run: Run, leads: Sequence[Lead], printed: Sequence[float]) -> Values:
     """Count rounds on optdigits in repeats, of which the lead saw the first alone."""
     values: dict[str, Any] = {"n_unseen": 0}
+    near = []
     if run.has("optdigits"):
         results = run.results("optdigits")
         for method, theirs in zip(("CWNB-I", "CWNB-RI"), printed, strict=True):
@@ -152,7 +153,10 @@ def cwnb_leads(run: Run, leads: Sequence[Lead], printed: Sequence[float]) -> Val
                 if chosen:
                     rounds = mean(r["extra"]["rounds"] for r in chosen)
                     values[f"{key}_{method}"] = f"{rounds:.2f} (print {theirs})"
+                    near += [abs(rounds - theirs) <= 1] if key == "unseen" else []
         values["n_unseen"] = results.settings["repeats"] - 1
+    if near:
+        values["maxima"] = _holds(*near)
     return _written(run, leads, values)
 
 
