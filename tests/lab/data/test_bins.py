@@ -43,7 +43,7 @@ def test_a_number_as_the_target_is_refused_unless_cut_or_declared(tmp_path, targ
     path = tmp_path / "a.csv"
     pd.DataFrame({"a": range(60), "price": target}).to_csv(path, index=False)
     data = read_dataset(path, target="price")
-    with pytest.raises(TableError, match=r"holds numbers .*60 values.*`bins=5`"):
+    with pytest.raises(TableError, match=r"has numbers .*60 values.*`bins=5`"):
         data.check_target()
     read_dataset(path, target="price", categorical=["price"]).check_target()
     cut_data = read_dataset(path, target="price", bins=5)

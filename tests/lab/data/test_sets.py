@@ -99,7 +99,7 @@ def test_whole_numbers_with_missing_values_stay_whole(tmp_path):
 def test_file_without_an_obvious_target_asks_for_one(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("one,two\n1,2\n")
-    with pytest.raises(ParameterError, match=r"say which to predict.*one, two"):
+    with pytest.raises(ParameterError, match=r"name the one to predict.*one, two"):
         load_dataset(path)
     with pytest.raises(ColumnError, match=r"no column 'tow'\. Did you mean 'two'"):
         load_dataset(path, target="tow")
