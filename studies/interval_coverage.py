@@ -112,11 +112,59 @@ def ten_classes(random: Random, n: int) -> tuple[pd.DataFrame, Floats]:
     return X.assign(kind=np.array(list("abcdef"))[codes]), scores
 
 
+def zeros(random: Random, n: int) -> tuple[pd.DataFrame, Floats]:
+    """Amounts of which four in five are zero, and a slope."""
+    amounts = np.exp(random.normal(size=(n, 3))) * (random.random((n, 3)) < 0.2)
+    X = pd.DataFrame(amounts, columns=["a0", "a1", "a2"]).assign(
+        x=random.normal(size=n)
+    )
+    return X, _odds(1.2 * (X.a0 > 0) + 0.5 * np.log1p(X.a1) + 0.6 * X.x - 0.6)
+
+
+def lumps(random: Random, n: int) -> tuple[pd.DataFrame, Floats]:
+    """Numbers that are often one of a few round ones."""
+    X = np.round(_numbers(random, n, 4) * 10.0, 1)
+    is_round = random.random(X.shape) < 0.6
+    X = X.mask(is_round, 10.0 * np.round(X / 10.0))
+    return X, _odds(0.08 * X.x0 + np.sin(0.2 * X.x1) - 0.3)
+
+
+def counts(random: Random, n: int) -> tuple[pd.DataFrame, Floats]:
+    """Make counts of events, most of them small, with logarithmic slopes."""
+    events = random.poisson((0.3, 1.0, 3.0, 10.0), (n, 4))
+    X = pd.DataFrame(events, columns=[f"n{j}" for j in range(4)])
+    return X, _odds(0.9 * X.n0 - np.log1p(X.n1) + 0.2 * X.n2 - 0.2)
+
+
+def flags(random: Random, n: int) -> tuple[pd.DataFrame, Floats]:
+    """Zeros and ones, some of them rare, and a slope."""
+    shares = np.array([0.5, 0.3, 0.1, 0.03, 0.5, 0.2])
+    X = pd.DataFrame(
+        (random.random((n, 6)) < shares).astype(int),
+        columns=[f"f{j}" for j in range(6)],
+    ).assign(x=random.normal(size=n))
+    return X, _odds(X.f0 - 0.8 * X.f1 + 1.2 * X.f2 + 1.5 * X.f3 + 0.5 * X.x - 0.5)
+
+
+def long_tails(random: Random, n: int) -> tuple[pd.DataFrame, Floats]:
+    """Incomes and debts over six powers of ten, and a threshold."""
+    X = np.exp(2.5 * _numbers(random, n, 3))
+    return X, _odds(0.3 * np.log(X.x0) - 1.2 * (X.x1 > 20.0))
+
+
+def copies(random: Random, n: int) -> tuple[pd.DataFrame, Floats]:
+    """Three columns that say nearly the same, and two others."""
+    X = _numbers(random, n, 3)
+    for j in range(2):
+        X[f"copy{j}"] = X.x0 + 0.1 * random.normal(size=n)
+    return X, _odds(0.8 * X.x0 + 0.5 * X.x1)
+
+
 TABLES: dict[str, Callable[[Random, int], tuple[pd.DataFrame, Floats]]] = {
     made.__name__.replace("_", "-"): made
     for made in (
         *(lines, waves, steps, skewed, categories, mixed, pair),
-        *(three_classes, ten_classes),
+        *(three_classes, ten_classes, zeros, lumps, counts, flags, long_tails, copies),
     )
 }
 

@@ -39,7 +39,7 @@ from steelyard.fitting.default.interactions import (
     interaction_records,
     joined,
 )
-from steelyard.fitting.default.strengths import GRID, Choice, Strengths, choose
+from steelyard.fitting.default.strengths import START, Choice, Strengths, choose
 from steelyard.fitting.default.uncertainty import uncertainty_of
 from steelyard.fitting.default.unknown import marginal_of
 from steelyard.fitting.fit import Fit
@@ -60,7 +60,7 @@ from steelyard.weighting.hierarchy import (
     with_base_rate,
 )
 
-__all__ = ["GRID", "ShrinkageNB", "Strengths"]
+__all__ = ["ShrinkageNB", "Strengths"]
 
 _TRIPLE = listed(number(0.0, ends="()"), 3) | instance(Strengths)
 
@@ -81,11 +81,12 @@ class ShrinkageNB(KeepsRows, SolvedNB):
     cross-validation.
 
     The evidence :math:`e_k` of naive Bayes is shrunk to the class prior as far as the
-    counts of its column suggest, so that a useless column does little harm
-    (:math:`c_k = 1` for categories, 0 for numbers). A number is cut into fine bins of
-    equal frequency, whose effects :math:`U` have a smooth prior with a trend and are
-    level beyond the data, and into bins of MDL, whose steps are penalised more unless
-    they reduce the log-loss of held-out rows. Interactions have effects :math:`S` only,
+    counts of its column suggest, so that a useless column does little harm. Weights of
+    categories are drawn to a quarter of it, those of numbers to nothing (:math:`c_k`):
+    columns often say the same. A number is cut into fine bins of equal frequency, whose
+    effects :math:`U` have a smooth prior with a trend and are level beyond the data,
+    and into bins of MDL, whose steps are penalised more unless they reduce the log-loss
+    of held-out rows. Interactions have effects :math:`S` only,
     and are ranked by the residuals of held-out rows. A prediction is a sum of
     contributions, which starts at the base rate: the difference from :math:`b` is
     shared by the columns in proportion to their variances. A row with missing cells is
@@ -123,8 +124,8 @@ class ShrinkageNB(KeepsRows, SolvedNB):
             "weights, class weights and value effects"
         ),
         about=r":math:`\lambda_w, \lambda_V, \lambda_U`; "
-        '"auto" compares a grid by cross-validated log-loss, with everything learned '
-        "from scratch in each fold, and takes the mean of the best, on the log scale.",
+        '"auto" compares some by cross-validated log-loss, with everything learned '
+        "from scratch in each fold, and takes a mean of the best, on the log scale.",
     )
     intercept: float = setting(
         default=0.5, allowed=number(0.0), about=r":math:`\lambda_b`."
@@ -135,8 +136,8 @@ class ShrinkageNB(KeepsRows, SolvedNB):
             "None or at least one triple of strengths, each of three finite numbers "
             "greater than 0"
         ),
-        about='What "auto" chooses from, best from strong to weak; None is a grid of '
-        "seven, searched both ways from its middle.",
+        about='What "auto" compares, in order, until the log-loss rises; None moves '
+        "strengths one after the other, down or up, as long as that pays.",
     )
     cv: Any = setting(
         default=5,
@@ -264,7 +265,7 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         return replace(
             recipe,
             constraints=self.constraints,
-            weighting=self._grid()[0].weighting(float(self.intercept)),
+            weighting=(*self._grid(), START)[0].weighting(float(self.intercept)),
             loss=resolve_loss(self.loss),
             solver=self.solver,
             tol=float(self.tol),
@@ -272,11 +273,10 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         )
 
     def _grid(self) -> tuple[Strengths, ...]:
-        """Return the strengths to choose from; a single one needs no choice."""
+        """Return the strengths to choose from: a single one, or none for a search."""
         if not isinstance(self.strength, str):
             return (Strengths.of(self.strength),)
-        grid = GRID if self.grid is None else self.grid
-        return tuple(Strengths.of(entry) for entry in grid)
+        return tuple(map(Strengths.of, self.grid or ()))
 
     def _encoding(self) -> Encoding:
         encoding = super()._encoding()
@@ -423,7 +423,9 @@ class ShrinkageNB(KeepsRows, SolvedNB):
 
     def _choice_so_far(self, total: float) -> Choice:
         """Return the hyperparameters of this model, for rows of a larger weight."""
-        strengths = Strengths(*self.strength_, intervals=self.step_factor_)
+        given = (*self._grid(), START)[0]
+        chosen = zip(("shared", "by_class", "by_value"), self.strength_, strict=True)
+        strengths = replace(given, **dict(chosen), intervals=self.step_factor_)
         if self.interactions_:
             strengths = replace(
                 strengths, by_interaction=self.interactions_[0]["strength"]

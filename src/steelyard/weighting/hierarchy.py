@@ -63,7 +63,7 @@ class HierarchicalWeighting(Weighting):
               + \sum_j U_{j,x_j,c}
 
     with the ridge
-    :math:`\lambda_t (t - 1)^2 + \lambda_w \sum (w_k - t c_k)^2 + \lambda_V \sum V^2 +
+    :math:`\lambda_t (t - t_0)^2 + \lambda_w \sum (w_k - t c_k)^2 + \lambda_V \sum V^2 +
     \lambda_U \sum U^2 + \lambda_b \sum b^2`, where :math:`c_k` is 1 for the
     first attribute of a column and 0 for further ones and for interactions, whose
     effects have the strength :math:`\lambda_P` in place of :math:`\lambda_U`. The
@@ -107,7 +107,7 @@ class HierarchicalWeighting(Weighting):
     overall: float = setting(
         default=0.5,
         allowed=number(0.0) | INFINITY,
-        about=r"Strength :math:`\lambda_t`; infinity keeps t at 1.",
+        about=r"Strength :math:`\lambda_t`; infinity keeps t at :math:`t_0`.",
     )
     slope: float = setting(
         default=0.1,
@@ -119,6 +119,13 @@ class HierarchicalWeighting(Weighting):
         allowed=number(0.0),
         about="How many times more strongly bins of a column are held that has finer "
         "ones besides.",
+        kw_only=True,
+    )
+    share: float = setting(
+        default=1.0,
+        allowed=number(0.0),
+        about="Share of naive Bayes that the weights of categories are drawn to, "
+        ":math:`t_0`.",
         kw_only=True,
     )
     prior_weight: bool = setting(
@@ -160,7 +167,7 @@ class HierarchicalWeighting(Weighting):
             ]
         )
         center = np.zeros(len(strength))
-        center[k] = 1.0
+        center[k] = self.share
         return strength, center
 
     def bounds(

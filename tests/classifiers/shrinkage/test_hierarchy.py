@@ -16,6 +16,7 @@ from steelyard.fitting.default.preconditioner import (
     choose_preconditioner,
     diagonal_preconditioner,
 )
+from steelyard.fitting.default.strengths import Strengths
 from steelyard.losses import LOSSES
 from steelyard.model.base import softmax
 from steelyard.solvers import LowRankPreconditioner
@@ -56,7 +57,7 @@ def test_gradient_with_encodings_and_gaps_matches_finite_differences(
 def test_with_all_strengths_huge_it_is_naive_bayes(numeric, missing, mixed):
     X, y = mixed
     clf = ShrinkageNB(
-        strength=(HUGE,) * 3,
+        strength=Strengths(HUGE, HUGE, HUGE, share=1.0),
         intercept=HUGE,
         numeric=numeric,
         missing=missing,

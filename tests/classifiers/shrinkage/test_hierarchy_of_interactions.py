@@ -14,12 +14,13 @@ from steelyard.fitting.default.preconditioner import (
     CoupledPreconditioner,
     choose_preconditioner,
 )
+from steelyard.fitting.default.strengths import Strengths
 from steelyard.fitting.problem import build_problem
 from steelyard.solvers import LowRankPreconditioner
 from steelyard.weighting import HierarchicalWeighting
 
 STRENGTH = (1.0, 4.0, 0.7)
-BY_INTERACTION = STRENGTH[2]
+BY_INTERACTION, SHARE = STRENGTH[2], Strengths.of(STRENGTH).share
 ALL = {"length": ("mdl", "equal-frequency"), "width": "equal-frequency"}
 
 
@@ -44,7 +45,7 @@ def test_gradient_with_interactions_and_resolutions_matches_finite_differences(
         X, y, [(0, 1), (1, 2)], rng.uniform(0.5, 2.0, len(y)), **settings
     )
     weights = problem.start + rng.normal(0.0, 0.1, problem.size)
-    weights[n_classes] = 1.0  # the overall weight, which is held
+    weights[n_classes] = problem.start[n_classes]  # the overall weight is held
     _, gradient = problem.objective(weights)
     assert len(gradient) == problem.size
     directions = rng.normal(size=(20, problem.size))
@@ -102,7 +103,7 @@ def plain_objective(problem, training):
     starts = [
         schema.offsets[j] + training.codes.column(j).astype(int) for j in range(d)
     ]
-    center = np.where(is_interaction, 0.0, 1.0)
+    center = np.where(is_interaction, 0.0, SHARE)
     owners = evidence.basis.owners
     by_value = np.where(is_interaction[owners], BY_INTERACTION, STRENGTH[2])
 
@@ -134,7 +135,7 @@ def test_the_objective_is_the_formula(n_classes, resolutions, make_mixed):
     rng = np.random.default_rng(0)
     for _ in range(3):
         weights = problem.start + rng.normal(0.0, 0.2, problem.size)
-        weights[n_classes] = 1.0  # the overall weight, which is held
+        weights[n_classes] = problem.start[n_classes]  # the overall weight is held
         assert problem.objective(weights)[0] == pytest.approx(plain(weights), rel=1e-10)
 
 
@@ -151,7 +152,7 @@ def test_the_optimum_with_interactions_is_that_of_plain_lbfgs(
         X, y
     )
     problem, _ = interaction_problem(X, y, [(0, 1), (1, 2)], **settings)
-    free = np.arange(problem.size) != n_classes  # all but the overall weight, held at 1
+    free = np.arange(problem.size) != n_classes  # all but the overall weight
 
     def objective(part):
         weights = problem.start.copy()

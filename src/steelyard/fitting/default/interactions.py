@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
@@ -181,6 +181,11 @@ class RankedInteractions:
     overall: list[ColumnPair]
     """Ranking on all rows."""
 
+    def among(self, kept: Collection[ColumnPair]) -> RankedInteractions:
+        """Return those of some interactions."""
+        lists = [[own for own in ranked if own in kept] for ranked in self.by_fold]
+        return RankedInteractions(lists, [own for own in self.overall if own in kept])
+
 
 @dataclass(frozen=True)
 class InteractionScores:
@@ -342,3 +347,13 @@ class FoldFit:
         problem = replace(problem, objective=objective)
         self._start = problem.solve(self._recipe, self._start).weights
         return problem.model(self._start).log_proba(self._fold.codes)
+
+    def interaction_effects(self) -> Iterator[tuple[ColumnPair, Floats]]:
+        """Yield what each interaction adds to the scores of held-out rows, (n, K)."""
+        assert self._start is not None
+        model, codes = self._problem.model(self._start), self._fold.codes
+        assert isinstance(model, NBModel)
+        for j in np.flatnonzero(codes.schema.is_interaction).tolist():
+            a, b = (side.feature for side in codes.schema.features[j].sides)
+            cells = slice(*codes.schema.offsets[j : j + 2])
+            yield (a, b), model.table[cells][codes.column(j)]

@@ -1,7 +1,8 @@
 """Search for hyperparameters: regularisation strengths λ, and interactions.
 
 Candidates are compared by the log-loss of held-out rows, each with the best so far:
-main effects along a grid, steps of MDL bins, then lists of interactions.
+steps of MDL bins, strengths of main effects one after the other, then lists of
+interactions.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
 from steelyard._common import progress
 from steelyard._common.arrays import Floats
@@ -39,6 +41,8 @@ class Strengths:
     by_interaction: float = 2.5
     intervals: float = 1.0
     """Factor on the first three for the steps of coarse bins of a column with finer."""
+    share: float = 0.25
+    """Share of naive Bayes that the weights of categories are drawn to."""
 
     @classmethod
     def of(cls, value: Any) -> Strengths:
@@ -55,17 +59,22 @@ class Strengths:
         )
 
 
-# From strong to weak. The search begins in the middle: most tables are near it.
-GRID = (
-    Strengths(160.0, 640.0, 160.0),
-    Strengths(40.0, 160.0, 40.0),
-    Strengths(10.0, 40.0, 10.0),
-    Strengths(2.5, 10.0, 2.5),
-    Strengths(2.5, 10.0, 0.5),
-    Strengths(0.5, 2.5, 0.5),
-    Strengths(0.5, 1.0, 0.15),
+# Where the search begins, and how it goes on: these strengths are moved together, in
+# turn, by a factor down or up, as long as held-out log-loss falls by a share of itself.
+START = Strengths(10.0, 40.0, 10.0)
+_MOVES = (
+    ("shared", "by_class", "by_value"),
+    ("by_value",),
+    ("shared", "by_class"),
 )
-_GRID_MIDDLE = 2
+_FACTOR, _LEAST_GAIN = 4.0, 5e-4
+
+# Strengths outside this range make no difference.
+_RANGE = (1e-4, 1e4)
+
+# The log-normal prior of strengths: medians of the first and the third, and standard
+# deviation of their logarithms, so that a few rows do not decide everything.
+_TYPICAL, _DEVIATION = (10.0, 3.0), 2.0
 
 # Factor on the strengths of coarse bins if steps do not reduce the log-loss.
 _STEP_FACTOR = 30.0
@@ -76,12 +85,15 @@ _BY_INTERACTION = (40.0, 10.0, 2.5, 0.6, 0.15)
 _WEAK_BY_INTERACTION = (0.1, 0.02)
 
 # Approximate number of candidates, for the progress bar.
-_MAX_CANDIDATES = len(GRID) + 1 + len(_BY_INTERACTION) + len(_WEAK_BY_INTERACTION) + 1
+_MAX_CANDIDATES = 10 + len(_BY_INTERACTION) + len(_WEAK_BY_INTERACTION) + 1
 
 # Limits of interactions, by column and in total: of those with a positive score, and
 # of the longest list.
 _MAX_PER_COLUMN, _MAX_INTERACTIONS = 2, 30
 _MAX_LONG_PER_COLUMN, _MAX_LONG = 3, 60
+
+# Held-out log-loss that an interaction must be worth, beside the others.
+_LEAST_OF_INTERACTION = 2e-4
 
 # Interactions whose score is at least this multiple of the noise are tried first.
 _SIGNIFICANT_SCORE = 3.0
@@ -102,7 +114,19 @@ _ROUNDING = 1e-6
 # A. W. Moore (1994), "Hoeffding races").
 _RACE_ERRORS, _MIN_RACE_ROWS = 2.0, 100
 
-_Judged = tuple[Strengths, Judgement]
+
+class _Candidate(NamedTuple):
+    """Strengths, and how well they predict held-out rows."""
+
+    strengths: Strengths
+    judgement: Judgement
+    surprise: float
+    """Minus the log prior of the strengths, by row."""
+
+    @property
+    def loss(self) -> float:
+        """Log-loss of held-out rows, and what the prior adds to it."""
+        return self.judgement.log_loss + self.surprise
 
 
 class ShapeLosses(NamedTuple):
@@ -148,14 +172,16 @@ def choose(
 ) -> Choice:
     """Choose strengths and interactions by cross-validated log-loss.
 
-    Everything is learned from scratch in each fold: counts, instance weights, weights,
-    and the ranking of interactions, which ``excluded`` columns are not in. Constraints
-    come last, with a separate scale.
+    Strengths are those of a grid, or without one the search finds them. Everything is
+    learned from scratch in each fold: counts, instance weights, weights, and the
+    ranking of interactions, which ``excluded`` columns are not in. Constraints come
+    last, with a separate scale.
     """
     if not held.folds:
-        path = [{**_named(entry), "log_loss": np.nan, "scale": 1.0} for entry in grid]
+        entries = grid or (START,)
+        path = [{**_named(e), "log_loss": np.nan, "scale": 1.0} for e in entries]
         listed = interactions if isinstance(interactions, list) else []
-        return Choice(grid[0], interactions=listed, path=path)
+        return Choice(entries[0], interactions=listed, path=path)
     search = _StrengthSearch(replace(recipe, constraints=None), held, excluded)
     search.main_effects(grid)
     if interactions == "auto":
@@ -180,45 +206,71 @@ class _StrengthSearch:
         self._fits = list(run(partial(FoldFit, recipe), held.folds, self._threads))
         self._best_fits, self._excluded = self._fits, excluded
         self._shape_losses: ShapeLosses | None = None
-        self._interactions: list[ColumnPair] = []
+        self._ranked = RankedInteractions([], [])
         self._path: list[dict[str, float]] = []
-        self._best: _Judged
+        self._best: _Candidate
 
     @property
     def choice(self) -> Choice:
         """The best candidate."""
-        entry, judgement = self._best
+        entry, judgement, _ = self._best
         held_out = judgement.posteriors(), judgement.weights
-        chosen = entry, judgement.scale, self._interactions
+        chosen = entry, judgement.scale, self._ranked.overall
         return Choice(*chosen, self._path, held_out, self._shape_losses)
 
     def shapes(self, constraints: Any) -> None:
         """Fit the best candidate again under constraints."""
-        (entry, free), classes = self._best, self._held.training.classes
+        free, classes = self._best.judgement, self._held.training.classes
         fits = [fit.shaped(constraints, classes) for fit in self._best_fits]
-        self._best = entry, shaped = self._walk(fits, (entry,))[0]
+        self._best = self._walk(fits, (self._best.strengths,))[0]
+        shaped = self._best.judgement
         error = shaped.standard_error(free)
         self._shape_losses = ShapeLosses(free.log_loss, shaped.log_loss, error)
 
     def main_effects(self, grid: tuple[Strengths, ...]) -> None:
-        """Walk along the grid; the default grid both ways from the middle.
+        """Walk along a grid, or without one move some strengths after the others.
 
         Steps of coarse bins are penalised more unless they reduce the log-loss. The
         result is a geometric mean of the candidates by how near they are to the best:
         a single winner would depend more on the fold assignment.
         """
-        first = _GRID_MIDDLE if grid == GRID else 0
-        judged = self._walk(self._fits, grid[first:])
-        if judged[0] is _best(judged):
-            judged = self._walk(self._fits, grid[:first][::-1], judged)
+        judged = self._walk(self._fits, grid or (START,))
         steps = [_best(judged)]
         if any(feature.cuts for feature in self._held.training.schema.features):
-            without = replace(steps[0][0], intervals=_STEP_FACTOR)
+            without = replace(steps[0].strengths, intervals=_STEP_FACTOR)
             steps = self._walk(self._fits, (without,), steps)
-        self._best = _best(steps)
+            judged += [
+                candidate for candidate in steps[1:] if candidate is _best(steps)
+            ]
+        if not grid:
+            for names in _MOVES:
+                # The other way only if the first does not pay.
+                if not self._moved(judged, names, 1.0 / _FACTOR):
+                    self._moved(judged, names, _FACTOR)
+        self._best = _best(judged)
         mean = replace(_average(judged), intervals=_average(steps).intervals)
-        if mean != self._best[0]:
+        if mean != self._best.strengths:
             self._best = self._walk(self._fits, (mean,))[0]
+
+    def _moved(
+        self, judged: list[_Candidate], names: tuple[str, ...], factor: float
+    ) -> bool:
+        """Multiply strengths by a factor as long as that pays; return whether it did.
+
+        New candidates are added to ``judged``.
+        """
+        is_moved, (low, high) = False, _RANGE
+        while True:
+            best = _best(judged)
+            moved = {name: factor * getattr(best.strengths, name) for name in names}
+            entry = replace(best.strengths, **moved)
+            is_new = all(entry != candidate.strengths for candidate in judged)
+            if not is_new or not all(low <= value <= high for value in moved.values()):
+                return is_moved
+            judged[:] = self._walk(self._fits, (entry,), judged)
+            if _best(judged).loss > best.loss - _LEAST_GAIN * best.judgement.log_loss:
+                return is_moved
+            is_moved = True
 
     def interactions(self) -> None:
         """Try three lists of interactions, each longer than the one before.
@@ -231,8 +283,8 @@ class _StrengthSearch:
         of_all = self._held, self._fits, self._best
         self._held = self._held.first_assignments()
         self._fits = self._best_fits = self._fits[: len(self._held.folds)]
-        log_proba = self._best[1].log_proba[: len(self._held.rows)]
-        self._best = self._best[0], self._held.judge(log_proba)
+        log_proba = self._best.judgement.log_proba[: len(self._held.rows)]
+        self._best = self._best._replace(judgement=self._held.judge(log_proba))
         scores = scores.of_folds(len(self._fits))
         limit = min(_MAX_PER_COLUMN * n, _MAX_INTERACTIONS)
         significant = scores.best(limit, _SIGNIFICANT_SCORE)
@@ -241,12 +293,41 @@ class _StrengthSearch:
         if positive != significant:
             self.add(positive)
         longest = scores.best(min(_MAX_LONG_PER_COLUMN * n, _MAX_LONG), -np.inf)
-        again = {self._best[0].by_interaction} if self._interactions else set()
+        again = {self._best.strengths.by_interaction} if self._ranked.overall else set()
         strengths = sorted({*again, *_WEAK_BY_INTERACTION}, reverse=True)
         self.add(longest, _MIN_GAIN_OF_LONG, strengths)
-        if not self._interactions:
+        if self._ranked.overall:
+            self._prune()
+        else:
             self._held, self._fits, self._best = of_all
             self._best_fits = self._fits
+
+    def _prune(self) -> None:
+        """Drop interactions without which held-out rows are predicted as well.
+
+        They are judged one by one, then the rest is fitted once more: of two that say
+        the same, neither seems to be missed.
+        """
+        held, (chosen, best, _) = self._held, self._best
+        u, gains = held.weights * held.factors, dict.fromkeys(self._ranked.overall, 0.0)
+        first = 0
+        for fold, fit in zip(held.folds, self._best_fits, strict=True):
+            rows = slice(first, first := first + len(fold.rows))
+            log_proba, own = best.log_proba[rows], u[rows] / u.sum()
+            truth = np.arange(len(own)), held.labels[rows]
+            for interaction, effect in fit.interaction_effects():
+                if interaction in gains:
+                    scores = best.scale * (log_proba - effect)
+                    losses = logsumexp(scores, axis=1) - scores[truth]
+                    gains[interaction] += float(own @ (losses - best.losses[rows]))
+        kept = [pair for pair, gain in gains.items() if gain > _LEAST_OF_INTERACTION]
+        if not kept or len(kept) == len(gains):
+            return
+        before = self._best, self._ranked, self._best_fits
+        self.add(self._ranked.among(kept), None, [chosen.by_interaction])
+        allowed = _LEAST_OF_INTERACTION * (len(gains) - len(kept))
+        if self._best.loss > before[0].loss + allowed:
+            self._best, self._ranked, self._best_fits = before
 
     def add(
         self,
@@ -262,19 +343,20 @@ class _StrengthSearch:
             return
         of_folds = zip(self._fits, ranked.by_fold, strict=True)
         fits = [fit.with_interactions(interactions) for fit, interactions in of_folds]
-        entries = tuple(replace(self._best[0], by_interaction=s) for s in strengths)
-        rival = None if min_gain is None else self._best[1]
+        base, best = self._best.strengths, self._best.judgement
+        entries = tuple(replace(base, by_interaction=s) for s in strengths)
+        rival = None if min_gain is None else best
         judged = self._walk(fits, entries, has_interactions=True, rival=rival)
         if not judged:
             return
         candidate = _best(judged)
-        if min_gain is None or candidate[1].is_better(self._best[1], *min_gain):
-            self._best, self._interactions = candidate, ranked.overall
+        if min_gain is None or candidate.judgement.is_better(best, *min_gain):
+            self._best, self._ranked = candidate, ranked
             self._best_fits = fits
 
     def scores(self) -> InteractionScores:
         """Score interactions by the residuals of the best candidate."""
-        held, share = self._held, self._best[1].posteriors()
+        held, share = self._held, self._best.judgement.posteriors()
         rows = replace(held.training.take(held.rows), sample_weight=held.weights)
         # Residuals of a row with a factor of 2 would have four times the variance.
         factors = held.factors / held.factors.max()
@@ -288,10 +370,10 @@ class _StrengthSearch:
         self,
         fits: list[FoldFit],
         grid: tuple[Strengths, ...],
-        judged: Sequence[_Judged] = (),
+        judged: Sequence[_Candidate] = (),
         has_interactions: bool = False,
         rival: Judgement | None = None,
-    ) -> list[_Judged]:
+    ) -> list[_Candidate]:
         """Fit one candidate after the other in each fold, until the log-loss rises.
 
         A candidate that is significantly worse than a rival, or than the best so far,
@@ -299,7 +381,7 @@ class _StrengthSearch:
         """
         out = list(judged)
         for entry in grid:
-            judgements = [judgement for _, judgement in out]
+            judgements = [candidate.judgement for candidate in out]
             rivals = judgements if rival is None else [rival, *judgements]
             best = min(rivals, key=attrgetter("log_loss"), default=None)
             # Candidates of main effects are in the mean, and so are abandoned later.
@@ -310,7 +392,7 @@ class _StrengthSearch:
                 record["by_interaction"] = entry.by_interaction
             record.update(judgement.record())
             if is_whole:
-                out.append((entry, judgement))
+                out.append(_Candidate(entry, judgement, self._surprise(entry)))
             else:
                 # On some rows only the difference from the best is comparable.
                 assert best is not None
@@ -321,9 +403,15 @@ class _StrengthSearch:
                 shown = f"log-loss of held-out rows {lowest:.4f}"
                 n_steps = max(_MAX_CANDIDATES, len(self._path)) + 1
                 progress.current.step(shown, n_steps)
-            if not is_whole or _best(out)[1].is_better(judgement):
+            if not is_whole or _best(out).judgement.is_better(judgement):
                 break
         return out
+
+    def _surprise(self, entry: Strengths) -> float:
+        """Minus the log of the prior density of strengths, by row."""
+        logs = np.log([entry.shared, entry.by_value]) - np.log(_TYPICAL)
+        n_rows = self._held.training.given_counts.total
+        return float((logs / _DEVIATION) @ (logs / _DEVIATION)) / (2.0 * n_rows)
 
     def _judged(
         self,
@@ -358,22 +446,29 @@ def _named(entry: Strengths) -> dict[str, float]:
     return named
 
 
-def _best(judged: Sequence[_Judged]) -> _Judged:
-    return min(judged, key=lambda candidate: candidate[1].log_loss)
+def _best(judged: Sequence[_Candidate]) -> _Candidate:
+    return min(judged, key=attrgetter("loss"))
 
 
-def _average(judged: Sequence[_Judged]) -> Strengths:
+def _average(judged: Sequence[_Candidate]) -> Strengths:
     r"""Return the weighted geometric mean of strengths, to two digits.
 
     The share of each is :math:`\exp(-\tfrac12 (d / 2 s)^2)`, with the difference d of
-    its log-loss from the best, and the standard error s of that.
+    its loss from the best, and the standard error s of that.
     """
-    best = _best(judged)[1]
+    best = _best(judged)
     gaps = [
-        (judgement.log_loss - best.log_loss)
-        / max(_SHARE_ERRORS * judgement.standard_error(best), _ROUNDING)
-        for _, judgement in judged
+        (candidate.loss - best.loss)
+        / max(
+            _SHARE_ERRORS * candidate.judgement.standard_error(best.judgement),
+            _ROUNDING,
+        )
+        for candidate in judged
     ]
     share = np.exp(-0.5 * np.square(gaps))
-    logs = np.log([list(asdict(entry).values()) for entry, _ in judged])
-    return Strengths(*(float(f"{q:.2g}") for q in np.exp(share @ logs / share.sum())))
+    entries = [asdict(candidate.strengths) for candidate in judged]
+    mean = {
+        name: np.exp(share @ np.log([e[name] for e in entries]) / share.sum())
+        for name in entries[0]
+    }
+    return Strengths(**{name: float(f"{value:.2g}") for name, value in mean.items()})

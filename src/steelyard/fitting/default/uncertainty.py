@@ -31,7 +31,7 @@ from steelyard._common.arrays import Floats, Ints
 from steelyard.fitting.problem import Problem
 from steelyard.model.base import softmax
 from steelyard.model.uncertainty import Uncertainty
-from steelyard.proba.basis import averages, grouped_bins
+from steelyard.proba.basis import FINEST, averages, grouped_bins
 from steelyard.table.schema import FeatureSchema, TableSchema
 from steelyard.weighting import HierarchicalWeighting
 
@@ -76,7 +76,10 @@ _ROWS_PER_WEIGHT = 50
 # extrapolated: steps of single bins come from cut points.
 _SLOPE_WINDOW, _OUTER = 1.0 / 12.0, 0.3
 
-# Smallest share of a bin in the rows of a mean one, so that slopes are finite.
+# Largest share of the rows in a bin of several values: one of more is a value that is
+# frequent, such as zero. The smallest one is a share of a mean bin, so that slopes are
+# finite.
+_MAX_SHARE = 2.0 / FINEST
 _MIN_SHARE = 0.1
 
 
@@ -499,14 +502,20 @@ class Scores(NamedTuple):
 
     @classmethod
     def of(cls, counts: Floats) -> Scores:
-        """Take the moments of a normal distribution that is cut as bins cut rows."""
-        share = counts + _MIN_SHARE * max(float(counts.mean()), 1e-300)
+        """Take the moments of a normal distribution that is cut as bins cut rows.
+
+        Equal values have no width, and do not keep their neighbours apart.
+        """
+        total = max(float(counts.sum()), 1e-300)
+        capped = np.minimum(counts, _MAX_SHARE * total)
+        share = capped + _MIN_SHARE * max(float(capped.mean()), 1e-300)
         share = share / share.sum()
         edges = ndtri(np.cumsum(share)[:-1])
         density = np.exp(-0.5 * edges**2) / np.sqrt(2.0 * np.pi)
         first = -np.diff(density, prepend=0.0, append=0.0) / share
         second = 1.0 - np.diff(edges * density, prepend=0.0, append=0.0) / share
-        return cls(first, np.maximum(second - first**2, 0.0))
+        width = np.minimum(_MAX_SHARE * total / np.maximum(counts, 1e-300), 1.0)
+        return cls(first, width**2 * np.maximum(second - first**2, 0.0))
 
 
 def within_bins(
