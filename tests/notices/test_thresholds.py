@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit
 
 import steelyard as sy
 from steelyard.notices.notice import arranged, in_lines, no_error_notice, shape_notices
@@ -486,3 +487,30 @@ def test_more_than_three_columns_are_one_notice_and_twelve_lines_are_shown():
 
     assert len(arranged(many(3))) == 3 and len(arranged(many(4))) == 1
     assert len(in_lines(many(12))) == 12 and len(in_lines(many(14))) == 13
+
+
+# --------------------------------------------------------------------------- curves
+
+
+def tariffs(slope, n=2_000):
+    """Return services, their price, and labels that follow a service and a slope."""
+    rng = np.random.default_rng(6)
+    service = rng.integers(0, 5, n)
+    price = 20.0 * service + rng.normal(0.0, 8.0, n)
+    odds = 2.0 * (service - 2) + slope * (price - 40.0)
+    X = pd.DataFrame({"service": np.array(list("abcde"))[service], "price": price})
+    return X.assign(noise=rng.normal(size=n)), (rng.random(n) < expit(odds)).astype(int)
+
+
+@pytest.mark.parametrize(("slope", "is_opposed"), [(-0.06, True), (0.02, False)])
+def test_a_curve_runs_against_its_column_alone_where_another_says_the_same(
+    slope, is_opposed
+):
+    X, y = tariffs(slope)
+    clf = sy.ShrinkageNB(interactions=None).fit(X, y)
+    found = [notice for notice in clf.notices_ if notice.kind == "opposed-curve"]
+    assert [notice.column for notice in found] == ["price"] * is_opposed
+    if is_opposed:
+        assert found[0].text.endswith("alone; service says the same")
+        alone = sy.ShrinkageNB().fit(X[["price"]], y)
+        assert "opposed-curve" not in {notice.kind for notice in alone.notices_}

@@ -49,6 +49,7 @@ from steelyard.fitting.shapes import resolve_shapes
 from steelyard.losses import resolve_loss
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import Encoding, TrainingSet
+from steelyard.notices.curves import opposed_curves
 from steelyard.notices.notice import Notice, few_interactions_notice, shape_notices
 from steelyard.proba.basis import bins_of_resolutions, with_finest_bins
 from steelyard.proba.smoothing import Estimation
@@ -434,7 +435,8 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         return Choice(strengths, scale, path=self.strength_path_)
 
     def _method_notices(self) -> list[Notice]:
-        notices: list[Notice] = []
+        assert isinstance(self.model_, NBModel)
+        notices = [*opposed_curves(self.model_, self.counts_)]
         if self.constraints:
             has_interactions = bool(self.interactions) and not isinstance(
                 self.interactions, (list, tuple)
