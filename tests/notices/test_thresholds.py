@@ -6,6 +6,7 @@ import pytest
 from scipy.special import expit
 
 import steelyard as sy
+from steelyard.explain.page import page_data
 from steelyard.notices.notice import arranged, in_lines, no_error_notice, shape_notices
 
 pytestmark = pytest.mark.filterwarnings(
@@ -512,5 +513,7 @@ def test_a_curve_runs_against_its_column_alone_where_another_says_the_same(
     assert [notice.column for notice in found] == ["price"] * is_opposed
     if is_opposed:
         assert found[0].text.endswith("alone; service says the same")
+        price = page_data(clf)["attributes"][1]
+        assert price["name"] == "price" and price["opposed"] == ["service"]
         alone = sy.ShrinkageNB().fit(X[["price"]], y)
         assert "opposed-curve" not in {notice.kind for notice in alone.notices_}

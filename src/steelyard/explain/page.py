@@ -44,6 +44,7 @@ from steelyard.export.source import is_large, json_plan, json_side, scoring_scri
 from steelyard.model.base import Model
 from steelyard.model.edits import Edit
 from steelyard.model.table_model import NBModel
+from steelyard.notices.curves import opposed
 from steelyard.notices.notice import in_lines
 from steelyard.proba.counts import Counts
 from steelyard.table.frames import as_table
@@ -285,7 +286,10 @@ def page_data(
         if table.sides and table.counts is not None:
             # Codes of cells without training rows; weights of rows may be zero.
             attributes[j]["empty"] = np.flatnonzero(~table.counts.any(axis=1)).tolist()
-    _add_shares(attributes, plain.schema, getattr(clf, "counts_", None))
+    counts = getattr(clf, "counts_", None)
+    _add_shares(attributes, plain.schema, counts)
+    for j, same in () if counts is None else opposed(plain, counts):
+        attributes[j]["opposed"] = [shown[k] for k in same]
     _add_edits(attributes, getattr(clf, "edits_", ()))
     words = words or Words()
     classes = [str(c) for c in model.classes.tolist()]

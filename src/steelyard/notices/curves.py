@@ -24,12 +24,12 @@ _MAX_CORRELATION, _MIN_IMPORTANCE = -0.2, 0.1
 _MIN_SHARED = 0.3
 
 
-def opposed_curves(model: NBModel, counts: Counts) -> Iterator[Notice]:
-    """Report numbers whose curve runs against the rates of classes along it.
+def opposed(model: NBModel, counts: Counts) -> Iterator[tuple[int, list[int]]]:
+    """Yield numbers whose curve runs against the rates of classes along it.
 
     The curve counts beside those of other columns. Where these say the same, one may
     make up for what another says too strongly. What a column says alone is its evidence
-    in plain naive Bayes.
+    in plain naive Bayes. Columns that say the same, at most two, come with each.
     """
     schema, marginal = model.schema, model.marginal
     if marginal is None:
@@ -41,16 +41,21 @@ def opposed_curves(model: NBModel, counts: Counts) -> Iterator[Notice]:
         rows = counts.by_code[bins].sum(axis=1)
         curve = model.link_scale * _centred(model.table[bins], rows)
         alone = _centred(marginal.plain[bins], rows)
-        importance = rows @ np.abs(curve).mean(axis=1) / max(rows.sum(), 1e-300)
-        if importance * 2.0 > _MIN_IMPORTANCE and (
-            _correlation(curve, alone, rows) < _MAX_CORRELATION
-        ):
-            others = _saying_the_same(marginal, j, schema.n_columns)
-            text = "its curve runs against what the column says alone"
-            if others:
-                names = listed([schema.labels()[k] for k in others])
-                text += f"; {names} {'says' if len(others) == 1 else 'say'} the same"
-            yield Notice("opposed-curve", text, schema.labels()[j])
+        importance = 2.0 * rows @ np.abs(curve).mean(axis=1) / max(rows.sum(), 1e-300)
+        if importance > _MIN_IMPORTANCE:
+            if _correlation(curve, alone, rows) < _MAX_CORRELATION:
+                yield j, _saying_the_same(marginal, j, schema.n_columns)
+
+
+def opposed_notices(model: NBModel, counts: Counts) -> Iterator[Notice]:
+    """Report numbers whose curve runs against what they say alone."""
+    labels = model.schema.labels()
+    for j, others in opposed(model, counts):
+        text = "its curve runs against what the column says alone"
+        if others:
+            verb = "says" if len(others) == 1 else "say"
+            text += f"; {listed([labels[k] for k in others])} {verb} the same"
+        yield Notice("opposed-curve", text, labels[j])
 
 
 def _centred(values: Floats, rows: Floats) -> Floats:

@@ -113,6 +113,8 @@
     }
     if (own.description) about.push(element("p", { className: "hint", textContent: own.description }));
     if (own.shape) about.push(element("p", { className: "hint", textContent: t("{shape}, by constraint", { shape: shapeOf(own) }) }));
+    if (own.opposed) about.push(element("p", { className: "hint", textContent: [t("This curve runs against what the column says alone."),
+      ...(own.opposed.length ? [t("Other columns say the same: {names}.", { names: own.opposed.join(", ") })] : [])].join(" ") }));
     for (const text of own.edited || []) about.push(element("p", { className: "hint", textContent: `${t("edited")}: ${text}` }));
     const along = scoring.along(model, values, j), chance = (x) => along.posterior(x)[state.shown];
     const picture = !isList(own)
