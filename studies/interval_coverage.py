@@ -7,20 +7,27 @@ a number beyond the 5 % and 95 % quantiles of its column, the tails. Beside it s
 mean width, and the processor time that the intervals take of the fit. Figures are means
 over R draws; ``--first S`` takes other ones, with seeds from S on. With ``--known 1 2``
 only so many columns of new rows are known, and the truth is the mean over the others;
-tables of independent numbers alone are taken.
+tables of independent numbers alone are taken. ``--real SET ...`` prints the mean width
+of intervals on data sets of the folder ``STEELYARD_DATA`` beside that of refits to
+bootstrap samples, with all choices made anew.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import softmax
+from scipy.special import expit, logit, ndtri, softmax
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import curves
 
 import steelyard as sy
 from steelyard._common.text import text_table
@@ -31,6 +38,9 @@ NEW_ROWS = 2_000
 # Rows with some columns known, and draws of the others for each.
 KNOWN_ROWS, KNOWN_DRAWS = 200, 2_000
 INDEPENDENT = ("lines", "waves", "steps", "skewed", "pair", "three-classes")
+
+# Rows of a real table that are learned from, and others; refits to bootstrap samples.
+REAL_ROWS, NEW_REAL_ROWS, REFITS = 2_000, 300, 8
 
 Floats = NDArray[np.float64]
 Random = np.random.Generator
@@ -247,6 +257,30 @@ def measure_known(
     return _coverage(new, ends[..., 0], ends[..., 1], truth, 0.0)
 
 
+def widths(name: str, level: float = 0.9) -> tuple[float, float]:
+    """Return mean widths of intervals of a data set: ours, and those of refits."""
+    X, y = curves.drawn(name, REAL_ROWS + NEW_REAL_ROWS)
+    new, X, y = X[:NEW_REAL_ROWS], X[NEW_REAL_ROWS:], y[NEW_REAL_ROWS:]
+    clf, random = sy.ShrinkageNB(interactions=None).fit(X, y), np.random.default_rng(0)
+    ends, odds = clf.predict_interval(new, level), []
+    while len(odds) < REFITS:
+        rows = random.integers(0, len(y), len(y))
+        if len(np.unique(y[rows])) == len(clf.classes_):
+            refit = sy.ShrinkageNB(interactions=None).fit(X.iloc[rows], y[rows])
+            odds.append(logit(np.clip(refit.predict_proba(new), 1e-9, 1.0 - 1e-9)))
+    half = ndtri(0.5 + level / 2.0) * np.std(odds, axis=0, ddof=1)
+    middle = logit(np.clip(clf.predict_proba(new), 1e-9, 1.0 - 1e-9))
+    refits = expit(middle + half) - expit(middle - half)
+    return float((ends[..., 1] - ends[..., 0]).mean()), float(refits.mean())
+
+
+def lines_of_real(names: Sequence[str], level: float) -> Iterator[list[str]]:
+    """Yield a line for each data set: widths of intervals, of refits, their ratio."""
+    for name in names:
+        own, refits = widths(name, level)
+        yield [name, "", f"{own:.3f}", f"{refits:.3f}", f"{own / refits:.2f}", ""]
+
+
 def lines_of_known(
     names: Sequence[str],
     sizes: Sequence[int],
@@ -294,7 +328,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--first", type=int, default=0, help="seed of the first draw")
     parser.add_argument("--level", type=float, default=0.9)
     parser.add_argument("--known", nargs="+", type=int, help="known columns")
+    parser.add_argument("--real", nargs="+", metavar="SET", help="real data sets")
     asked = parser.parse_args(arguments)
+    if asked.real:
+        headers = ["set", "", "width", "of refits", "ratio", ""]
+        rows = list(lines_of_real(asked.real, asked.level))
+        print(text_table(headers, rows, [False, *[True] * 5]))
+        return
     for name in set(asked.tables) - set(TABLES):
         parser.error(f"no table {name!r}; there are {', '.join(TABLES)}")
     settings = asked.tables, asked.rows, asked.repeats, asked.level
