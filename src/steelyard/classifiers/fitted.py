@@ -136,7 +136,7 @@ class FittedNB:
         >>> X, y = load_breast_cancer(return_X_y=True)
         >>> clf = sy.ShrinkageNB().fit(X[:, :3], y)
         >>> clf.predict_interval(X[40:41, :3])[0, 1].round(1)
-        array([0.3, 0.8])
+        array([0.3, 0.9])
         """
         check_fitted(self)
         if not isinstance(level, Real) or not 0.0 < float(level) < 1.0:
@@ -290,7 +290,7 @@ class FittedNB:
         >>> for notice in clf.check(pd.DataFrame({"sky": ["Sun"], "degrees": [210]})):
         ...     print(notice.column, "|", notice.text)
         sky | the row has a value that training never saw: 'Sun' (near 'sun')
-        degrees | the row has a number beyond those of training (12 to 21), up to 210
+        degrees | the row has a number outside the training range (12 to 21), up to 210
         """
         from steelyard.notices.check import NewRows
 
