@@ -40,7 +40,7 @@ def test_a_query_that_scores_a_table(run, model, csv, frame, tmp_path):
 def test_a_sample_is_scored_by_the_engine(ending, run, model, csv, tmp_path):
     done = run("export", model, "-o", tmp_path / f"model.{ending}", "--check", csv)
     assert done.status == 0, done.err
-    assert "60 rows, largest difference of a probability" in done.out
+    assert "60 rows, largest difference in probability" in done.out
 
 
 @pytest.mark.parametrize(

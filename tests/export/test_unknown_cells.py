@@ -127,7 +127,7 @@ def test_engines_agree(case, kind, need_engine):
 
 def test_a_wrong_count_is_seen():
     found = Agreement("DuckDB", 3, 0.0, 0, n_counts=2)
-    assert not found.agrees and "unknown cells in 2 rows" in str(found)
+    assert not found.agrees and "2 rows differ in their number of unknown" in str(found)
 
 
 def in_sqlite(text, X):

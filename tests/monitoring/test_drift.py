@@ -184,7 +184,7 @@ def test_several_classes_have_a_score_each_and_chunks_have_none():
     chunked = sy.NaiveBayes().partial_fit(X, y, classes=["ill", "well"])
     found = chunked.drift(people(seed=1)[0])
     assert not found.has_scores
-    assert "does not say where scores were" in repr(found)
+    assert "has no record of its training scores" in repr(found)
     assert not clf.with_prior({"old": 0.1}).drift(X).has_scores
 
 
