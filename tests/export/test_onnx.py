@@ -234,7 +234,9 @@ def test_the_text_nan_counts_as_missing_and_a_check_says_so():
         )
         found = check(clf, odd, "onnx")
         assert found.agrees and note in found.note
-        assert str(found).endswith("taken as such: 20 of sky" if note else "0 rows differ in class")
+        assert str(found).endswith(
+            "taken as such: 20 of sky" if note else "0 rows differ in class"
+        )
 
 
 def test_columns_that_are_left_out_are_no_inputs():
