@@ -260,7 +260,8 @@ def measure_known(
 def widths(name: str, level: float = 0.9) -> tuple[float, float]:
     """Return mean widths of intervals of a data set: ours, and those of refits."""
     X, y = curves.drawn(name, REAL_ROWS + NEW_REAL_ROWS)
-    new, X, y = X[:NEW_REAL_ROWS], X[NEW_REAL_ROWS:], y[NEW_REAL_ROWS:]
+    n_new = min(NEW_REAL_ROWS, len(X) // 4)
+    new, X, y = X[:n_new], X[n_new:], y[n_new:]
     clf, random = sy.ShrinkageNB(interactions=None).fit(X, y), np.random.default_rng(0)
     ends, odds = clf.predict_interval(new, level), []
     while len(odds) < REFITS:
