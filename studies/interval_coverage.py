@@ -263,7 +263,8 @@ def widths(name: str, level: float = 0.9) -> tuple[float, float]:
     n_new = min(NEW_REAL_ROWS, len(X) // 4)
     new, X, y = X[:n_new], X[n_new:], y[n_new:]
     clf, random = sy.ShrinkageNB(interactions=None).fit(X, y), np.random.default_rng(0)
-    ends, odds = clf.predict_interval(new, level), []
+    ends = clf.predict_interval(new, level)
+    odds: list[Floats] = []
     while len(odds) < REFITS:
         rows = random.integers(0, len(y), len(y))
         if len(np.unique(y[rows])) == len(clf.classes_):
