@@ -249,7 +249,7 @@ def test_the_model_is_named_after_its_file(tmp_path, csv, run, monkeypatch, refu
 def test_title_and_class_of_interest_are_asked_once(tmp_path, csv, run, refused):
     path, page = tmp_path / "m.json", tmp_path / "page.html"
     options = ["--target", "ill", "--method", "NB", "-o", path]
-    assert "well" in refused("fit", csv, *options, "--positive", "wel")
+    assert "well" in refused("fit", csv, *options, "--positive", "wells")
     asked = ["--positive", "sick", "--title", "Who is ill?"]
     assert run("fit", csv, *options, *asked).status == 0
     assert run("explain", path, "--html", page).status == 0

@@ -229,7 +229,7 @@ def test_wrong_columns_and_classifiers_are_refused_in_words(indexed):
     with pytest.raises(ColumnError, match=r"not a column of vectors.*a list, \['x'\]"):
         stage_of(featuresCol="x").fit(indexed)
     with pytest.raises(ColumnError, match=r"no column 'lable'. Did you mean 'label'"):
-        stage_of(labelCol="lable").fit(indexed)
+        stage_of(labelCol="labels").fit(indexed)
     with pytest.raises(ColumnError, match="with its vectors as columns"):
         sy.NaiveBayes().fit(indexed.select("x", "features", "label"), "label")
     with pytest.raises(ParameterError, match="cannot be saved"):
