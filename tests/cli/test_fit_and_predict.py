@@ -528,7 +528,7 @@ def test_a_check_that_would_take_long_is_left_out_with_a_note(
     options = ("--target", "ill", "--method", "NB")
     done = run("fit", csv, *options, "-o", tmp_path / "m.json")
     assert done.status == 0
-    assert "not checked, since that would take long" in done.err
+    assert "not cross-validated, since that takes long" in done.err
 
 
 def test_long_tables_are_checked_on_some_rows(csv, run, tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -84,7 +85,7 @@ def test_help_of_each_command_ends_with_examples_that_parse(run, command):
     lines = re.findall(rf"steelyard {command}[^|>\n]*", examples)
     assert lines
     for line in lines:
-        build_parser().parse_args(line.replace("'", "").split()[1:])
+        build_parser().parse_args(shlex.split(line)[1:])
 
 
 def test_rare_options_and_those_of_files_are_in_the_help_of_their_own(run):

@@ -96,7 +96,7 @@ def test_what_may_not_change_stays_and_may_leave_no_way(two):
     found = sy.NaiveBayes().fit(X, y).explain_local(X[:1])
     stuck = found.counterfactual(fixed=list(X.columns))
     assert not stuck.found and not stuck.changes
-    assert "No change" in repr(stuck)
+    assert "No allowed change" in repr(stuck)
     none = found.counterfactual(max_changes=0)
     assert not none.found
 

@@ -75,7 +75,7 @@ def verdicts(tmp_path, capsys, monkeypatch):
     rows.loc[0] = ["never", np.nan, 9.0]
     model, data = tmp_path / "model.json", tmp_path / "new.csv"
     rows.to_csv(data, index=False)
-    argv = ["predict", str(model), str(data)]
+    argv = ["predict", str(model), str(data), "--digits", "17"]
 
     def command(quick):
         monkeypatch.setattr(predict, "quick_predictions", quick)

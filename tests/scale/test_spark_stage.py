@@ -228,7 +228,7 @@ def test_wrong_columns_and_classifiers_are_refused_in_words(indexed):
         stage_of().fit(indexed.drop("features"))
     with pytest.raises(ColumnError, match=r"not a column of vectors.*a list, \['x'\]"):
         stage_of(featuresCol="x").fit(indexed)
-    with pytest.raises(ColumnError, match=r"no column 'lable'. Did you mean 'label'"):
+    with pytest.raises(ColumnError, match=r"no column 'labels'. Did you mean 'label'"):
         stage_of(labelCol="labels").fit(indexed)
     with pytest.raises(ColumnError, match="with its vectors as columns"):
         sy.NaiveBayes().fit(indexed.select("x", "features", "label"), "label")
