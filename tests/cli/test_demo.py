@@ -35,7 +35,7 @@ def test_demo_shows_results_and_evidence_within_80_columns(tmp_path, monkeypatch
     # No cell is broken over two lines.
     assert "od280/od315 of diluted wines" in text
     # The evidence adds up to what it says.
-    table = text[text.index("attribute ") :]
+    table = text[text.index("column  ") :]
     amounts = [float(amount) for amount in re.findall(r" ([+-]\d+\.\d\d)", table)]
     assert sum(amounts[:-1]) == pytest.approx(amounts[-1], abs=0.08)
 
