@@ -360,3 +360,10 @@ def test_fewer_interactions_than_were_asked_for_are_reported():
     assert few.interactions_ == []
     (notice,) = (n for n in few.notices_ if n.kind == "few-interactions")
     assert "and none was kept: a class has too few rows" in notice.text
+
+
+def test_few_rows_have_few_interactions():
+    """Without a limit this table of 48 rows takes fourteen."""
+    X = np.random.default_rng(13).normal(size=(48, 12))
+    y = X[:, 0] * X[:, 1] + X[:, 2] * X[:, 3] > 0.0
+    assert 0 < len(ShrinkageNB().fit(X, y).interactions_) <= 48 // 8

@@ -88,9 +88,10 @@ _WEAK_BY_INTERACTION = (0.1, 0.02)
 _MAX_CANDIDATES = 10 + len(_BY_INTERACTION) + len(_WEAK_BY_INTERACTION) + 1
 
 # Limits of interactions, by column and in total: of those with a positive score, and
-# of the longest list.
+# of the longest list; and rows for each.
 _MAX_PER_COLUMN, _MAX_INTERACTIONS = 2, 30
 _MAX_LONG_PER_COLUMN, _MAX_LONG = 3, 60
+_ROWS_PER_INTERACTION = 8
 
 # Held-out log-loss that an interaction must be worth, beside the others.
 _LEAST_OF_INTERACTION = 2e-4
@@ -286,13 +287,15 @@ class _StrengthSearch:
         log_proba = self._best.judgement.log_proba[: len(self._held.rows)]
         self._best = self._best._replace(judgement=self._held.judge(log_proba))
         scores = scores.of_folds(len(self._fits))
-        limit = min(_MAX_PER_COLUMN * n, _MAX_INTERACTIONS)
+        by_rows = int(of_all[0].training.given_counts.total) // _ROWS_PER_INTERACTION
+        limit = min(_MAX_PER_COLUMN * n, _MAX_INTERACTIONS, by_rows)
         significant = scores.best(limit, _SIGNIFICANT_SCORE)
         positive = scores.best(limit)
         self.add(significant)
         if positive != significant:
             self.add(positive)
-        longest = scores.best(min(_MAX_LONG_PER_COLUMN * n, _MAX_LONG), -np.inf)
+        limit = min(_MAX_LONG_PER_COLUMN * n, _MAX_LONG, by_rows)
+        longest = scores.best(limit, -np.inf)
         again = {self._best.strengths.by_interaction} if self._ranked.overall else set()
         strengths = sorted({*again, *_WEAK_BY_INTERACTION}, reverse=True)
         self.add(longest, _MIN_GAIN_OF_LONG, strengths)
