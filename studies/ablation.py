@@ -61,7 +61,7 @@ PARTS: dict[str, tuple[dict[str, Any], Change]] = {
     "steps held back": ({}, without(strengths, _STEP_FACTOR=1.001)),
     "temperature": ({}, without(folds, _LOG_SCALES=(-1e-9, 1e-9))),
     "longest list": ({}, without(strengths, _MIN_GAIN_OF_LONG=(1e9, 1e9))),
-    "dropped interactions": ({}, without(strengths, _LEAST_OF_INTERACTION=-1.0)),
+    "dropped interactions": ({}, without(strengths, _MIN_INTERACTION_GAIN=-1.0)),
     "several assignments": (
         {},
         without(folds, _ASSIGNMENTS=(), _MAIN_EFFECT_ASSIGNMENTS=()),

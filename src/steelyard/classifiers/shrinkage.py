@@ -49,7 +49,6 @@ from steelyard.fitting.shapes import resolve_shapes
 from steelyard.losses import resolve_loss
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import Encoding, TrainingSet
-from steelyard.notices.curves import opposed_notices
 from steelyard.notices.notice import Notice, few_interactions_notice, shape_notices
 from steelyard.proba.basis import bins_of_resolutions, with_finest_bins
 from steelyard.proba.smoothing import Estimation
@@ -435,8 +434,7 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         return Choice(strengths, scale, path=self.strength_path_)
 
     def _method_notices(self) -> list[Notice]:
-        assert isinstance(self.model_, NBModel)
-        notices = [*opposed_notices(self.model_, self.counts_)]
+        notices: list[Notice] = []
         if self.constraints:
             has_interactions = bool(self.interactions) and not isinstance(
                 self.interactions, (list, tuple)

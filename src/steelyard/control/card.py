@@ -12,7 +12,6 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from itertools import groupby
 from os import PathLike
 from pathlib import Path
@@ -38,6 +37,7 @@ from steelyard._common.text import (
 )
 from steelyard.classifiers.fitted import FittedNB
 from steelyard.exceptions import ParameterError
+from steelyard.export.excel import new_workbook, packed_workbook
 from steelyard.export.formats import FORMATS, content_of
 from steelyard.model.edits import Edit
 from steelyard.model.table_model import NBModel
@@ -601,20 +601,12 @@ def _csv(card: Scorecard) -> bytes:
 
 
 def _excel(card: Scorecard) -> bytes:
-    try:
-        book = import_module("openpyxl").Workbook()
-    except ImportError:
-        raise ImportError(
-            "Workbooks need openpyxl, which is not installed. Install it with: "
-            "pip install openpyxl"
-        ) from None
+    book = new_workbook()
     book.remove(book.active)
     for k, of_class in enumerate(card.cards, start=1):
         sheet = book.create_sheet("card" if len(card.cards) == 1 else f"card {k}")
         _fill_sheet(sheet, of_class, card)
-    out = io.BytesIO()
-    book.save(out)
-    return out.getvalue()
+    return packed_workbook(book)
 
 
 def _fill_sheet(sheet: Any, card: Card, whole: Scorecard) -> None:

@@ -10,7 +10,6 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steelyard._common.html import fill_template
-from steelyard.exceptions import ParameterError
 from steelyard.export.plan import (
     UNKNOWN_CELLS,
     Bins,
@@ -26,6 +25,7 @@ from steelyard.export.plan import (
     Term,
     about,
     refuse_large,
+    refuse_texts,
 )
 from steelyard.export.reading import plan_of
 from steelyard.export.source import json_plan
@@ -83,12 +83,7 @@ def to_c(clf: BaseNB) -> str:
     """
     plan = json_plan(plan_of(clf))
     refuse_large(plan, "C")
-    for text in plan.texts():
-        if "\0" in text:
-            raise ParameterError(
-                f"The text {text!r} is a name or value of the model, and text of C "
-                "ends at the character NUL. Replace it, and fit again."
-            )
+    refuse_texts(plan, "\0", "text of C ends at the character NUL")
     return _Header(plan).text()
 
 

@@ -27,6 +27,7 @@ from steelyard.export.plan import (
     about,
     refuse_intervals,
     refuse_large,
+    refuse_texts,
 )
 from steelyard.export.reading import plan_of
 from steelyard.export.source import json_plan
@@ -39,6 +40,7 @@ _MAX_CHOICES = 1000
 
 # Letters that a cell takes.
 _MAX_TEXT = 32_767
+_INVALID = rf"[\0-\x08\x0b\x0c\x0e-\x1f]|(?s:.){{{_MAX_TEXT + 1}}}"
 
 # A score of a class that is impossible; distances that are squared are within a limit.
 _IMPOSSIBLE, _MAX_DISTANCE = "-1E+200", 1e100
@@ -81,22 +83,13 @@ def to_excel(clf: BaseNB) -> bytes:
         )
     refuse_intervals(plan, "Excel")
     refuse_large(plan, "Excel")
-    for text in plan.texts():
-        if len(text) > _MAX_TEXT or re.search("[\0-\x08\x0b\x0c\x0e-\x1f]", text):
-            raise ParameterError(
-                f"The text {text[:40]!r} is a name or value of the model, and a cell "
-                "of Excel has no control characters and at most "
-                f"{_MAX_TEXT:,} letters. Replace it, and fit again."
-            )
-    try:
-        book = import_module("openpyxl").Workbook()
-    except ImportError:
-        raise ImportError(
-            "Workbooks need openpyxl, which is not installed. Install it with: "
-            "pip install openpyxl"
-        ) from None
+    limit = (
+        f"a cell of Excel has no control characters and at most {_MAX_TEXT:,} letters"
+    )
+    refuse_texts(plan, _INVALID, limit)
+    book = new_workbook()
     _Workbook(plan, plan.root, book)
-    return _packed(book)
+    return packed_workbook(book)
 
 
 class _Sheet:
@@ -434,7 +427,18 @@ def _plain(cell: Any, value: Any) -> None:
         cell.data_type = "n" if is_number else "s"
 
 
-def _packed(book: Any) -> bytes:
+def new_workbook() -> Any:
+    """Return an empty workbook; openpyxl is an optional dependency."""
+    try:
+        return import_module("openpyxl").Workbook()
+    except ImportError:
+        raise ImportError(
+            "Workbooks need openpyxl, which is not installed. Install it with: "
+            "pip install openpyxl"
+        ) from None
+
+
+def packed_workbook(book: Any) -> bytes:
     """Return a workbook, of which the same model gives the same bytes."""
     saved, out = BytesIO(), BytesIO()
     book.save(saved)

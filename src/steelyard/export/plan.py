@@ -8,6 +8,7 @@ that some formats cannot contain are refused here, and a plan can be had as plai
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -495,6 +496,16 @@ def refuse_large(plan: Plan, target: str) -> None:
             f"written as {target}. Use `save`, or a format for large models: ONNX, "
             "JavaScript or Python."
         )
+
+
+def refuse_texts(plan: Plan, invalid: str, why: str) -> None:
+    """Raise an error for names and values with text that matches a pattern."""
+    for text in plan.texts():
+        if re.search(invalid, text):
+            raise ParameterError(
+                f"The text {text[:40]!r} is a name or value of the model, and {why}. "
+                "Replace it, and fit again."
+            )
 
 
 def refuse_large_categories(plan: Plan, target: str) -> None:

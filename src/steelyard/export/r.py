@@ -13,7 +13,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from steelyard._common.html import fill_template
-from steelyard.exceptions import ParameterError
 from steelyard.export.plan import (
     Bins,
     Column,
@@ -26,6 +25,7 @@ from steelyard.export.plan import (
     Term,
     about,
     refuse_large,
+    refuse_texts,
 )
 from steelyard.export.reading import plan_of
 from steelyard.export.source import json_plan
@@ -59,12 +59,7 @@ def to_r(clf: BaseNB) -> str:
     """
     plan = json_plan(plan_of(clf))
     refuse_large(plan, "R")
-    for text in plan.texts():
-        if "\0" in text:
-            raise ParameterError(
-                f"The text {text!r} is a name or value of the model, and R has no "
-                "text with the character NUL. Replace it, and fit again."
-            )
+    refuse_texts(plan, "\0", "R has no text with the character NUL")
     model = _list(
         columns=_list(*map(_column, plan.columns)),
         classes=r_vector(plan.classes),

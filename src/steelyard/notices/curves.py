@@ -1,4 +1,4 @@
-"""A rule at fit: curves that run against what their column says alone."""
+"""A rule at fit: curves whose trend is opposite to the class rates of their column."""
 
 from __future__ import annotations
 
@@ -13,23 +13,22 @@ from steelyard.model.table_model import NBModel
 from steelyard.notices.notice import Notice
 from steelyard.proba.counts import Counts
 
-# Groups of rows that a curve is compared in, and bins that it has at least.
+# Quantile groups of rows that are compared, and smallest number of bins.
 _GROUPS = 10
 
-# Correlation below which a curve runs against its column alone, and importance, in
-# log-odds, from which on anyone looks at it.
+# Largest correlation of an opposite trend, and smallest importance, in log-odds.
 _MAX_CORRELATION, _MIN_IMPORTANCE = -0.2, 0.1
 
-# Absolute correlation of contributions from which on columns say the same.
+# Smallest absolute correlation of contributions of columns that are named.
 _MIN_SHARED = 0.3
 
 
 def opposed(model: NBModel, counts: Counts) -> Iterator[tuple[int, list[int]]]:
-    """Yield numbers whose curve runs against the rates of classes along it.
+    """Yield numeric columns whose curve has the opposite trend of class rates.
 
-    The curve counts beside those of other columns. Where these say the same, one may
-    make up for what another says too strongly. What a column says alone is its evidence
-    in plain naive Bayes. Columns that say the same, at most two, come with each.
+    Weights are learned for all columns together, so that correlated columns may correct
+    each other. The curve is compared with the evidence of the column in plain naive
+    Bayes. With each come at most two columns with correlated contributions.
     """
     schema, marginal = model.schema, model.marginal
     if marginal is None:
@@ -37,18 +36,19 @@ def opposed(model: NBModel, counts: Counts) -> Iterator[tuple[int, list[int]]]:
     for j, feature in enumerate(schema.features):
         if feature.kind != "binned" or len(feature.edges) + 1 < _GROUPS:
             continue
-        bins = slice(*(schema.offsets[j] + (1, len(feature.edges) + 2)))
+        first = int(schema.offsets[j]) + 1
+        bins = slice(first, first + len(feature.edges) + 1)
         rows = counts.by_code[bins].sum(axis=1)
         curve = model.link_scale * _centred(model.table[bins], rows)
         alone = _centred(marginal.plain[bins], rows)
         importance = 2.0 * rows @ np.abs(curve).mean(axis=1) / max(rows.sum(), 1e-300)
         if importance > _MIN_IMPORTANCE:
             if _correlation(curve, alone, rows) < _MAX_CORRELATION:
-                yield j, _saying_the_same(marginal, j, schema.n_columns)
+                yield j, _correlated(marginal, j, schema.n_columns)
 
 
 def opposed_notices(model: NBModel, counts: Counts) -> Iterator[Notice]:
-    """Report numbers whose curve runs against what they say alone."""
+    """Report numeric columns whose curve has the opposite trend of class rates."""
     labels = model.schema.labels()
     for j, others in opposed(model, counts):
         text = "its curve runs against what the column says alone"
@@ -74,13 +74,12 @@ def _correlation(curve: Floats, alone: Floats, rows: Floats) -> float:
         / np.maximum(weight, 1e-300)
         for values in (curve, alone)
     )
-    products = [(weight * a * b).sum() for a, b in ((first, second), (first, first))]
-    size = np.sqrt(products[1] * (weight * second**2).sum())
-    return float(products[0] / max(size, 1e-300))
+    size = np.sqrt((weight * first**2).sum() * (weight * second**2).sum())
+    return float((weight * first * second).sum() / max(size, 1e-300))
 
 
-def _saying_the_same(marginal: Marginal, j: int, n_columns: int) -> list[int]:
-    """Return at most two columns whose contributions go most with those of one."""
+def _correlated(marginal: Marginal, j: int, n_columns: int) -> list[int]:
+    """Return at most two columns with the most correlated contributions."""
     loadings = marginal.loadings
     variances = (loadings**2).sum(axis=(1, 2)) + marginal.noise.sum(axis=1)
     shared = np.abs(np.einsum("cr,kcr->k", loadings[j], loadings))

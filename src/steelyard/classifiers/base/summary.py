@@ -9,7 +9,7 @@ from steelyard._common.arrays import Floats
 from steelyard._common.threads import one_blas_thread
 from steelyard.fitting.fit import Fit
 from steelyard.model.base import Model, softmax
-from steelyard.model.table_model import log_odds
+from steelyard.model.table_model import NBModel, log_odds
 from steelyard.model.training import TrainingSet
 from steelyard.notices.notice import Notice, arranged
 from steelyard.notices.record import LazySummary, RowSummary
@@ -51,11 +51,14 @@ def _summary(
     ranges: ScoreRanges,
 ) -> RowSummary:
     # A fit does not wait for what only notices need.
+    from steelyard.notices.curves import opposed_notices
     from steelyard.notices.training import notices_at_fit
 
     # Bits must not depend on how many threads multiply matrices.
     with one_blas_thread():
         notices, hashes = notices_at_fit(training, counts, n_rows, suspects)
+        if isinstance(model, NBModel):
+            notices += opposed_notices(model, counts)
         # Rows that were only counted have no scores, and in lazy models each training
         # row is among its neighbours.
         if ranges is None and training.earlier is None and not model.is_lazy:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
@@ -348,12 +348,17 @@ class FoldFit:
         self._start = problem.solve(self._recipe, self._start).weights
         return problem.model(self._start).log_proba(self._fold.codes)
 
-    def interaction_effects(self) -> Iterator[tuple[ColumnPair, Floats]]:
-        """Yield what each interaction adds to the scores of held-out rows, (n, K)."""
+    def with_effects(self) -> tuple[Floats, dict[ColumnPair, Floats]]:
+        """Return log posteriors of held-out rows, and effects of each interaction.
+
+        Both are of the last candidate that was fitted, with the shape (n, K).
+        """
         assert self._start is not None
         model, codes = self._problem.model(self._start), self._fold.codes
         assert isinstance(model, NBModel)
+        effects: dict[ColumnPair, Floats] = {}
         for j in np.flatnonzero(codes.schema.is_interaction).tolist():
             a, b = (side.feature for side in codes.schema.features[j].sides)
             cells = slice(*codes.schema.offsets[j : j + 2])
-            yield (a, b), model.table[cells][codes.column(j)]
+            effects[a, b] = model.table[cells][codes.column(j)]
+        return model.log_proba(codes), effects

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from steelyard._common import progress
-from steelyard._common.arrays import Floats
+from steelyard._common.arrays import Floats, Labels
 from steelyard._common.threads import run, thread_count
 from steelyard.fitting.default.folds import HeldOutFolds, Judgement
 from steelyard.fitting.default.interactions import (
@@ -67,7 +67,7 @@ _MOVES = (
     ("by_value",),
     ("shared", "by_class"),
 )
-_FACTOR, _LEAST_GAIN = 4.0, 5e-4
+_FACTOR, _MIN_GAIN = 4.0, 5e-4
 
 # Strengths outside this range make no difference.
 _RANGE = (1e-4, 1e4)
@@ -93,8 +93,8 @@ _MAX_PER_COLUMN, _MAX_INTERACTIONS = 2, 30
 _MAX_LONG_PER_COLUMN, _MAX_LONG = 3, 60
 _ROWS_PER_INTERACTION = 8
 
-# Held-out log-loss that an interaction must be worth, beside the others.
-_LEAST_OF_INTERACTION = 2e-4
+# Smallest rise of held-out log-loss without an interaction, so that it is kept.
+_MIN_INTERACTION_GAIN = 2e-4
 
 # Interactions whose score is at least this multiple of the noise are tried first.
 _SIGNIFICANT_SCORE = 3.0
@@ -121,13 +121,13 @@ class _Candidate(NamedTuple):
 
     strengths: Strengths
     judgement: Judgement
-    surprise: float
+    penalty: float
     """Minus the log prior of the strengths, by row."""
 
     @property
     def loss(self) -> float:
         """Log-loss of held-out rows, and what the prior adds to it."""
-        return self.judgement.log_loss + self.surprise
+        return self.judgement.log_loss + self.penalty
 
 
 class ShapeLosses(NamedTuple):
@@ -240,9 +240,8 @@ class _StrengthSearch:
         if any(feature.cuts for feature in self._held.training.schema.features):
             without = replace(steps[0].strengths, intervals=_STEP_FACTOR)
             steps = self._walk(self._fits, (without,), steps)
-            judged += [
-                candidate for candidate in steps[1:] if candidate is _best(steps)
-            ]
+            if _best(steps) is not steps[0]:
+                judged.append(_best(steps))
         if not grid:
             for names in _MOVES:
                 # The other way only if the first does not pay.
@@ -256,7 +255,7 @@ class _StrengthSearch:
     def _moved(
         self, judged: list[_Candidate], names: tuple[str, ...], factor: float
     ) -> bool:
-        """Multiply strengths by a factor as long as that pays; return whether it did.
+        """Multiply strengths while held-out loss falls enough; return whether it did.
 
         New candidates are added to ``judged``.
         """
@@ -269,7 +268,7 @@ class _StrengthSearch:
             if not is_new or not all(low <= value <= high for value in moved.values()):
                 return is_moved
             judged[:] = self._walk(self._fits, (entry,), judged)
-            if _best(judged).loss > best.loss - _LEAST_GAIN * best.judgement.log_loss:
+            if _best(judged).loss > best.loss - _MIN_GAIN * best.judgement.log_loss:
                 return is_moved
             is_moved = True
 
@@ -316,21 +315,22 @@ class _StrengthSearch:
         first = 0
         for fold, fit in zip(held.folds, self._best_fits, strict=True):
             rows = slice(first, first := first + len(fold.rows))
-            log_proba, own = best.log_proba[rows], u[rows] / u.sum()
-            truth = np.arange(len(own)), held.labels[rows]
-            for interaction, effect in fit.interaction_effects():
-                if interaction in gains:
-                    scores = best.scale * (log_proba - effect)
-                    losses = logsumexp(scores, axis=1) - scores[truth]
-                    gains[interaction] += float(own @ (losses - best.losses[rows]))
-        kept = [pair for pair, gain in gains.items() if gain > _LEAST_OF_INTERACTION]
+            shares = u[rows] / u.sum()
+            # Not those of the best candidate: effects and scores are of one fit.
+            log_proba, effects = fit.with_effects()
+            before = _mean_loss(best.scale * log_proba, held.labels[rows], shares)
+            for interaction in gains.keys() & effects.keys():
+                scores = best.scale * (log_proba - effects[interaction])
+                loss = _mean_loss(scores, held.labels[rows], shares)
+                gains[interaction] += loss - before
+        kept = [pair for pair, gain in gains.items() if gain > _MIN_INTERACTION_GAIN]
         if not kept or len(kept) == len(gains):
             return
-        before = self._best, self._ranked, self._best_fits
+        all_of_them = self._best, self._ranked, self._best_fits
         self.add(self._ranked.among(kept), None, [chosen.by_interaction])
-        allowed = _LEAST_OF_INTERACTION * (len(gains) - len(kept))
-        if self._best.loss > before[0].loss + allowed:
-            self._best, self._ranked, self._best_fits = before
+        allowed = _MIN_INTERACTION_GAIN * (len(gains) - len(kept))
+        if self._best.loss > all_of_them[0].loss + allowed:
+            self._best, self._ranked, self._best_fits = all_of_them
 
     def add(
         self,
@@ -395,7 +395,7 @@ class _StrengthSearch:
                 record["by_interaction"] = entry.by_interaction
             record.update(judgement.record())
             if is_whole:
-                out.append(_Candidate(entry, judgement, self._surprise(entry)))
+                out.append(_Candidate(entry, judgement, self._penalty(entry)))
             else:
                 # On some rows only the difference from the best is comparable.
                 assert best is not None
@@ -410,7 +410,7 @@ class _StrengthSearch:
                 break
         return out
 
-    def _surprise(self, entry: Strengths) -> float:
+    def _penalty(self, entry: Strengths) -> float:
         """Minus the log of the prior density of strengths, by row."""
         logs = np.log([entry.shared, entry.by_value]) - np.log(_TYPICAL)
         n_rows = self._held.training.given_counts.total
@@ -447,6 +447,12 @@ def _named(entry: Strengths) -> dict[str, float]:
     named = asdict(entry)
     del named["by_interaction"]
     return named
+
+
+def _mean_loss(scores: Floats, labels: Labels, shares: Floats) -> float:
+    """Return the log-loss of rows by their scores, weighted by shares."""
+    at_truth = scores[np.arange(len(labels)), labels]
+    return float(shares @ (logsumexp(scores, axis=1) - at_truth))
 
 
 def _best(judged: Sequence[_Candidate]) -> _Candidate:
