@@ -17,6 +17,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import steelyard as sy
 from steelyard.evaluation.evaluate import split_rows
@@ -233,6 +234,22 @@ def test_threads_and_seeds_are_set_in_every_part():
     )
     assert timeless(one) == timeless(other) and not one.failures
     assert pipeline[-1].random_state is None and pipeline[-1].n_jobs == 2
+
+
+class Pooled(Failing):
+    """Records how many threads libraries may use while it is fitted."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.n_iter_ = max(pool["num_threads"] for pool in threadpool_info())
+        return self
+
+
+def test_libraries_use_one_thread_in_every_fit():
+    with threadpool_limits(limits=2):
+        results = compare(("pooled", Pooled()), "sklearn:iris", folds=2, n_jobs=1)
+        assert max(pool["num_threads"] for pool in threadpool_info()) == 2
+    assert [row["extra"]["n_iter"] for row in results.rows] == [1, 1]
 
 
 def test_warnings_of_fits_are_counted_not_shown():

@@ -6,6 +6,7 @@ import os
 import pickle
 import shutil
 import signal
+import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +25,7 @@ from typing import Any
 import numpy as np
 from joblib.externals.loky import ProcessPoolExecutor
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from steelyard._common.files import WorkFolder
 from steelyard._common.text import as_plain
@@ -95,7 +96,10 @@ class Worker:
         seen = np.bincount(codes[train], minlength=len(classes)) > 0
         row = fit.row(n_train=len(train), n_test=len(test), n_classes=len(classes))
         row["n_unseen_class"] = int((~seen[true]).sum())
-        with threadpool_limits(limits=1), warnings.catch_warnings(record=True) as shown:
+        with (
+            _pools(len(sys.modules)).limit(limits=1),
+            warnings.catch_warnings(record=True) as shown,
+        ):
             warnings.simplefilter("always")
             try:
                 prepared = self._prepared(fit.dataset, fit.protocol)
@@ -126,6 +130,15 @@ class Worker:
     def _split(self, name: str, repeat: int) -> list[tuple[Any, Any]]:
         target = self._loaded(name)[0].target
         return split_rows(target, self.plan.folds, self.plan.seed + repeat)
+
+
+@lru_cache(1)
+def _pools(n_modules: int) -> ThreadpoolController:
+    """Return the thread pools of loaded libraries, which come with modules.
+
+    Looking for them takes as long as a fit to a small table.
+    """
+    return ThreadpoolController()
 
 
 def _pin(estimator: Any, seed: int) -> None:
