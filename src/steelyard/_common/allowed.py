@@ -272,8 +272,6 @@ _KINDS: dict[str, Callable[..., Check]] = {
 def check_of(form: Form) -> Check:
     """Return the check that plain data describe.
 
-    Examples
-    --------
     >>> either = (NONE | listed(whole(1), 2)).form
     >>> [check_of(either).accepts(value) for value in (None, [1, 2], [1], 0)]
     [True, True, False, False]

@@ -104,13 +104,6 @@ class WorkFolder:
     a lock, which the system releases when a process ends: unlike its number that
     cannot be mistaken for another process, nor for one of another container.
 
-    Parameters
-    ----------
-    base : path, optional
-        An existing folder, by default the system's for temporary files.
-
-    Examples
-    --------
     >>> with WorkFolder() as folder:
     ...     _ = (folder.path / "codes.u8").write_bytes(b"123")
     >>> folder.path.exists()
@@ -172,8 +165,6 @@ def remove_leftovers(base: str | PathLike[str] | None = None) -> None:
 def in_bytes(count: float) -> str:
     """Write a size.
 
-    Examples
-    --------
     >>> in_bytes(812), in_bytes(2_450_000), in_bytes(5e9)
     ('812 B', '2.5 MB', '5.0 GB')
     """

@@ -42,8 +42,6 @@ def element(tag: str, content: str = "", /, **attributes: Any) -> str:
     Attributes are escaped here. ``class_`` is ``class`` and other underscores
     for hyphens; True is an attribute without a value; None, False and "" leave it out.
 
-    Examples
-    --------
     >>> element("td", escape("1 < 2"), class_="best", title='"so"', hidden=False)
     '<td class="best" title="&quot;so&quot;">1 &lt; 2</td>'
     """
@@ -62,8 +60,6 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int)
 
     A column without a name contains bars, and is to the left as well.
 
-    Examples
-    --------
     >>> html_table(["a"], [["<"]], 1).partition("<tbody>")[2]
     '<tr><td style="text-align:left">&lt;</td></tr></tbody></table>'
     """
@@ -93,8 +89,6 @@ def html_bars(
 
     Texts are at the ends of the bars, for which there is room on both sides.
 
-    Examples
-    --------
     >>> "#2a7f62 25%" in html_bars([3.0, -1.0])[0]
     True
     """
@@ -134,8 +128,6 @@ def html_bars(
 def html_list(title: str, lines: Sequence[str], **attributes: Any) -> str:
     """Write lines of text that open under a title; nothing if there are none.
 
-    Examples
-    --------
     >>> html_list("Noticed", ["1 < 2"])
     '<details><summary>Noticed</summary><ul><li>1 &lt; 2</li></ul></details>'
     """
@@ -149,8 +141,6 @@ def html_list(title: str, lines: Sequence[str], **attributes: Any) -> str:
 def script_json(data: Any) -> str:
     r"""Write JSON that cannot end the script element around it.
 
-    Examples
-    --------
     >>> script_json({"name": "</script>"})
     '{"name":"\\u003c/script\\u003e"}'
     """
@@ -178,8 +168,6 @@ def read_asset(package: str, name: str) -> str:
 def fill_template(template: str, parts: Mapping[str, str]) -> str:
     """Put parts, which are HTML, in the places ``@@NAME@@`` of a template.
 
-    Examples
-    --------
     >>> fill_template("<p>@@TEXT@@</p>", {"TEXT": "@@TEXT@@"})
     '<p>@@TEXT@@</p>'
     """

@@ -13,8 +13,6 @@ __all__ = ["Later", "names_of", "np"]
 class Later:
     """A module that is loaded when one of its names is first used.
 
-    Examples
-    --------
     >>> fractions = Later("fractions")
     >>> fractions.Fraction(1, 2)
     Fraction(1, 2)

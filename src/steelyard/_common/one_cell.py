@@ -120,8 +120,6 @@ def date_parts(name: str, cell: Any) -> dict[str, Any] | None:
     None if the cell is missing, or a number. Times are those of the clock,
     in whatever time zone.
 
-    Examples
-    --------
     >>> date_parts("when", "2024-01-05 12:00")
     {'day': 19727.5, 'year': 2024.0, 'month': 1, 'weekday': 5, 'hour': 12.0}
     """
@@ -182,8 +180,6 @@ def one_spelling(values: Iterable[Any], before: Iterable[Any] = ()) -> list[Any]
 
     Those that were there before stay as they are.
 
-    Examples
-    --------
     >>> one_spelling(["a ", "b ", "a"]), one_spelling(["a ", "b"], before=[" a"])
     (['a', 'b '], [' a', 'b'])
     """
@@ -225,8 +221,6 @@ def in_intervals(
 def number_in(text: str) -> float | None:
     """Return the number or truth value that a text states, None if it is neither.
 
-    Examples
-    --------
     >>> number_in("07"), number_in("1.50"), number_in("TRUE"), number_in("seven")
     (7, 1.5, True, None)
     """
@@ -244,8 +238,6 @@ def texts_by_number(values: Iterable[str]) -> dict[float, str]:
 
     Of several texts the plain one counts: ``"1"`` rather than ``"01"``.
 
-    Examples
-    --------
     >>> texts_by_number(["01", "1", "2.0", "003", "03", "red"])
     {1: '1', 2.0: '2.0'}
     """

@@ -153,8 +153,6 @@ def passes_left(values: list[float], tol: float) -> int | None:
 
     Gains are taken to fall by a constant factor until they reach the accuracy.
 
-    Examples
-    --------
     >>> passes_left([100.0, 90.0, 89.0, 88.9], 1e-6)
     4
     >>> passes_left([100.0, 90.0], 1e-6)

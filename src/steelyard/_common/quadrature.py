@@ -30,8 +30,6 @@ def radii(n: int) -> Points:
     They have the second and fourth moments of the length of n normal numbers. There are
     two points at each distance, on both sides.
 
-    Examples
-    --------
     >>> round(sum(6 * weight * radius**2 for radius, weight in radii(3)), 9)
     3.0
     """

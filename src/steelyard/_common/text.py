@@ -14,8 +14,6 @@ _BLOCKS = " ▏▎▍▌▋▊▉█"
 def shortened(text: str, width: int) -> str:
     """Cut a long text in the middle, since long names often begin alike.
 
-    Examples
-    --------
     >>> shortened("concave points error of the cell", 14)
     'concave p…cell'
     """
@@ -28,8 +26,6 @@ def shortened(text: str, width: int) -> str:
 def counted(count: int, word: str) -> str:
     """Write a number of things, one of them without an s.
 
-    Examples
-    --------
     >>> counted(1, "data set"), counted(3, "fit")
     ('1 data set', '3 fits')
     """
@@ -39,8 +35,6 @@ def counted(count: int, word: str) -> str:
 def unlabelled(count: int, target: str) -> str:
     """Return a note on the rows that have no target.
 
-    Examples
-    --------
     >>> unlabelled(1, "ill")
     "dropped 1 row without 'ill'"
     """
@@ -50,8 +44,6 @@ def unlabelled(count: int, target: str) -> str:
 def cell_text(name: str, value: str) -> str:
     """Return a condition on a column in words.
 
-    Examples
-    --------
     >>> cell_text("proline", "> 987.5"), cell_text("hue", "(0.8, 1.1]")
     ('proline > 987.5', 'hue in (0.8, 1.1]')
     >>> cell_text("sky", "sunny"), cell_text("age", "(missing)")
@@ -68,8 +60,6 @@ def cell_text(name: str, value: str) -> str:
 def listed(names: Iterable[Any], most: int = 8) -> str:
     """Return the first few names.
 
-    Examples
-    --------
     >>> listed("abc"), listed("abc", 2)
     ('a, b, c', 'a, b, …')
     """
@@ -82,8 +72,6 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
     Case does not matter.
 
-    Examples
-    --------
     >>> f"There is no fruit 'aple'.{did_you_mean('aple', ['apple', 'pear'])}"
     "There is no fruit 'aple'. Did you mean 'apple'?"
     >>> did_you_mean("plum", ["apple", "pear"])
@@ -97,8 +85,6 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def number(value: float | None, digits: int = 2, *, sign: bool = False) -> str:
     """Write a number with ``digits`` decimals, a dash for a missing one.
 
-    Examples
-    --------
     >>> number(0.125), number(0.125, 1, sign=True), number(math.nan), number(None)
     ('0.12', '+0.1', '-', '-')
     """
@@ -110,8 +96,6 @@ def number(value: float | None, digits: int = 2, *, sign: bool = False) -> str:
 def signed(amount: float) -> str:
     """Write an amount of evidence, none of it without a minus.
 
-    Examples
-    --------
     >>> signed(-0.001), signed(-1.25), signed(math.inf)
     ('+0.00', '-1.25', '+inf')
     """
@@ -130,8 +114,6 @@ def bar(amount: float, largest: float, width: int = 16) -> str:
 def sided_bars(amounts: Sequence[float], width: int = 24) -> list[str]:
     """Draw numbers as bars on one axis: to the left if negative, else to the right.
 
-    Examples
-    --------
     >>> sided_bars([1.0, -0.5], 6)
     ['  │████', '██│']
     """
@@ -150,8 +132,6 @@ def sided_bars(amounts: Sequence[float], width: int = 24) -> list[str]:
 def probability_text(p: float) -> str:
     """Write a probability; none is so near to one that it is one.
 
-    Examples
-    --------
     >>> probability_text(0.98765), probability_text(0.9999999992)
     ('0.9877', '> 99.9 %')
     """
@@ -171,8 +151,6 @@ def text_table(
 
     A rule of dashes follows the headers. Cells wider than `max_width` are shortened.
 
-    Examples
-    --------
     >>> print(text_table(["name", "size"], [["a", "12"], ["b", "3"]], [False, True]))
     name  size
     ----------
@@ -204,8 +182,6 @@ _MARKDOWN = re.compile(r"[\\\\`*\[\]<>|]|(?<!\w)_|_(?!\w)")
 def markdown_text(text: str) -> str:
     r"""Write text so that Markdown shows it as it is, in one line.
 
-    Examples
-    --------
     >>> print(markdown_text("a|b <i> [x](y) fit_seconds"))
     a\|b \<i\> \[x\](y) fit_seconds
     """
@@ -215,8 +191,6 @@ def markdown_text(text: str) -> str:
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Lay out a Markdown table: the first column to the left, the others right.
 
-    Examples
-    --------
     >>> print(markdown_table(["data set", "NB"], [["iris", "0.95"]]))
     | data set | NB |
     | --- | ---: |
@@ -230,8 +204,6 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def safe_cells(line: Sequence[Any]) -> list[Any]:
     """Put an apostrophe before text that spreadsheets would run as a formula.
 
-    Examples
-    --------
     >>> safe_cells(["=1+1", "a=b", -3])
     ["'=1+1", 'a=b', -3]
     """
@@ -246,8 +218,6 @@ def as_plain(value: Any) -> Any:
 
     What has fields, as a ``NamedTuple``, is a mapping by their names.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> as_plain({"a": np.array([1.0, -np.inf]), 2: (np.int64(3), "b")})
     {'a': [1.0, None], '2': [3, 'b']}
@@ -279,8 +249,6 @@ def plain_names(texts: Sequence[str]) -> list[str]:
 
     They are returned as they are if that cannot be.
 
-    Examples
-    --------
     >>> plain_names(["<=50K", ">50K"]), plain_names(["-1", "1"])
     (['le_50K', 'gt_50K'], ['minus_1', '1'])
     >>> plain_names(["a!", "a?"])

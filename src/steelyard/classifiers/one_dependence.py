@@ -231,8 +231,6 @@ def spanning_tree(weights: NDArray[np.float64]) -> NDArray[np.int64]:
     Prim's algorithm from the first attribute on; of equal weights the first counts.
     Attributes without a positive weight to the tree so far become roots.
 
-    Examples
-    --------
     >>> spanning_tree(np.array([[0, 2, 1, 0], [2, 0, 3, 0], [1, 3, 0, 0], [0] * 4]))
     array([-1,  0,  1, -1])
     """

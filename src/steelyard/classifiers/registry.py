@@ -140,8 +140,6 @@ def homes() -> dict[str, str]:
 class MethodTable(tuple[Method, ...]):
     """The table of methods: a sequence that prints as a table.
 
-    Examples
-    --------
     >>> import steelyard as sy
     >>> [entry.acronym for entry in sy.methods()][:4]
     ['NB', 'NB-Laplace', 'GNB', 'GNB-Weka']

@@ -342,8 +342,6 @@ _CHUNK_SHARE = 1 / 16
 def size_of(text: str) -> int:
     """Read a size such as 500MB, 2GB or 1.5 GiB.
 
-    Examples
-    --------
     >>> size_of("2GB"), size_of("1.5 GiB"), size_of("300000000")
     (2000000000, 1610612736, 300000000)
     """

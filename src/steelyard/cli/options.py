@@ -270,8 +270,6 @@ def add_names(
 def names_of(text: str) -> list[str]:
     """Split a list of names, of which some may be quoted.
 
-    Examples
-    --------
     >>> names_of('a, "b, in metres"')
     ['a', 'b, in metres']
     """

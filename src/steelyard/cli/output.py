@@ -75,8 +75,6 @@ def in_options(text: str, parser: argparse.ArgumentParser) -> str:
     A setting without a separate option has ``--set``. Calls without an option are left
     out if they are an aside, in brackets.
 
-    Examples
-    --------
     >>> parser = argparse.ArgumentParser()
     >>> _ = parser.add_argument("--keep-rare", action="store_true")
     >>> _ = parser.add_argument("--drop")

@@ -92,8 +92,6 @@ class CardRow:
 def with_woe(rows: Iterable[CardRow]) -> tuple[CardRow, ...]:
     """Return lines with their weights of evidence, those of each column together.
 
-    Examples
-    --------
     >>> rows = [CardRow("sky", "sun", 9, 10, 0.8), CardRow("sky", "rain", -9, 10, 0.2)]
     >>> [(round(row.woe, 2), round(row.information, 2)) for row in with_woe(rows)]
     [(1.22, 0.73), (-1.22, 0.73)]

@@ -409,8 +409,6 @@ def rounded(values: Floats, curvature: Floats) -> Ints:
     error as far as they can. Then numbers go up or down by one while that helps, from
     there and from the nearest numbers; the better of the two is taken.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> rounded(np.array([0.4, 0.45]), np.array([[1.0, 0.9], [0.9, 1.0]])).tolist()
     [0, 1]

@@ -129,8 +129,6 @@ def _name_values(axis: Any, side: InteractionSide) -> None:
 def short_numbers(numbers: tuple[float, ...]) -> list[str]:
     """Write numbers with as few digits as keep them distinct.
 
-    Examples
-    --------
     >>> short_numbers((10611.2, 13407.7, 15778.4))
     ['10600', '13400', '15800']
     >>> short_numbers((0.5, 1.5))

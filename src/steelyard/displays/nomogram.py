@@ -410,8 +410,6 @@ def against_rest(base: Floats, c: int) -> tuple[Callable[[Floats], Floats], floa
     about that of the posterior: columns are independent within each class, and not
     quite within several.
 
-    Examples
-    --------
     >>> evidence, base = against_rest(np.log([0.2, 0.4, 0.4]), 0)
     >>> evidence(np.log([[4.0, 2.0, 1.0]])).round(3), round(base, 3)
     (array([0.981]), -1.386)

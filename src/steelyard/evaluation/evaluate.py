@@ -119,16 +119,9 @@ def cross_validated(
 ) -> tuple[list[Any], list[Any], NDArray[np.intp], NDArray[np.intp], Any]:
     """Predict each row by a fit to the other folds.
 
-    Returns
-    -------
-    parts : list of (rows, is_seen)
-        The rows of each fold, and which classes its fit has seen.
-    classes : list
-        All classes.
-    true, predicted : ndarray of shape (n,)
-        Positions of classes.
-    proba : ndarray of shape (n, K) or None
-        Probabilities, None if the classifier has none.
+    Returns the folds, each with its rows and which classes its fit has seen; all
+    classes; true and predicted positions of classes; and probabilities, None if the
+    classifier has none.
     """
     from sklearn.base import clone
     from sklearn.utils import _safe_indexing

@@ -59,8 +59,6 @@ def score_predictions(
     calibration have no value, and `scores` rank for the AUC. Test rows of classes that
     are not `seen` are wrong for accuracy, left out of the log-loss, and counted.
 
-    Examples
-    --------
     >>> proba = np.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3]])
     >>> metrics = score_predictions(
     ...     np.array([0, 1, 1]), proba.argmax(axis=1), proba, np.array([True, True])
@@ -159,29 +157,15 @@ def calibration_error(
 def thresholds(
     positive: Any, proba: Any, costs: tuple[float, float] | None = None
 ) -> dict[str, Any]:
-    """Compute precision, recall, F1 and costs of probability thresholds.
+    """Return precision, recall, F1 and costs of thresholds of probabilities.
 
-    Parameters
-    ----------
-    positive : array of shape (n,)
-        Whether each row is of the class.
-    proba : array of shape (n,)
-        Its probability.
-    costs : pair of float, default=None
-        Cost of a false alarm and of a miss.
+    ``table`` has nine of them. ``best_f1``, ``best_cost`` and ``by_cost``, the last two
+    None without costs of a false alarm and of a miss, are the best: of equal ones the
+    largest; one above 1 chooses no row. ``by_cost`` is at :math:`c_{fp} / (c_{fp} +
+    c_{fn})`, the best threshold of calibrated probabilities; it is not chosen on these
+    rows, as ``best_cost`` is, whose cost is therefore a little too low. Both contain
+    the ``cost_per_row`` and its ``interval`` at 95 %.
 
-    Returns
-    -------
-    dict
-        ``table`` for nine thresholds, ``best_f1``, ``best_cost`` and ``by_cost``, the
-        last two None without costs. Of thresholds that are equally good the largest is
-        taken; one above 1 chooses no row. ``by_cost`` is at :math:`c_{fp} / (c_{fp} +
-        c_{fn})`, the best threshold of calibrated probabilities; it is not chosen on
-        these rows, as ``best_cost`` is, whose cost is therefore a little too low. Both
-        contain the ``cost_per_row`` and its ``interval`` at 95 %.
-
-    Examples
-    --------
     >>> best = thresholds([0, 0, 1, 1], [0.1, 0.4, 0.3, 0.8])["best_f1"]
     >>> best["threshold"], round(best["f1"], 3)
     (0.3, 0.8)
@@ -235,8 +219,6 @@ def reliability_bins(
     Bins go by confidence; each is [mean confidence, accuracy, number of rows], to five
     digits. Rows of equal confidence stay together, so that there may be fewer bins.
 
-    Examples
-    --------
     >>> reliability_bins(np.array([True, False, True]), np.array([0.6, 0.6, 0.9]))
     [[0.6, 0.5, 2.0], [0.9, 1.0, 1.0]]
     """
@@ -285,8 +267,6 @@ def group_names(values: Sequence[Any]) -> NDArray[Any]:
 
     Of more than 20 groups the smallest are one, called "(others)".
 
-    Examples
-    --------
     >>> group_names(["f", "m", None, "f"]).tolist()
     ['f', 'm', '(missing)', 'f']
     >>> sorted(set(group_names(range(100)).tolist()))
@@ -308,8 +288,6 @@ def group_names(values: Sequence[Any]) -> NDArray[Any]:
 def group_name(cell: Any) -> str:
     """Return the name of the group of a cell; 7.0 and 7 are one group.
 
-    Examples
-    --------
     >>> group_name(7.0), group_name("a"), group_name(float("nan"))
     ('7', 'a', '(missing)')
     """
@@ -335,29 +313,14 @@ def measures_by_group(
     decided: Ints,
     positive: int | None,
 ) -> dict[str, dict[str, Any]]:
-    """Measure predictions for each group of rows.
+    """Measure predictions for each group of rows, see ``group_names``.
 
-    Parameters
-    ----------
-    by : sequence of n cells
-        What rows are grouped by, see ``group_names``.
-    true, predicted : ndarray of shape (n,)
-        Classes as positions.
-    proba : ndarray of shape (n, K) or None
-        Probabilities.
-    decided : ndarray of shape (n,)
-        What is decided at the costs of errors: ``predicted`` without any.
-    positive : int or None
-        The class that decisions are about.
-
-    Returns
-    -------
-    dict
-        Of each group ``rows`` and measures, each an ``Estimate``: ``accuracy``;
-        ``log_loss`` and ``calibration`` if there are probabilities, the latter the
-        mean probability minus the share of the class, or without a positive class the
-        mean confidence minus the accuracy; ``share``, ``selected``,
-        ``false_positives`` and ``false_negatives`` if a class is positive.
+    ``decided`` is what is decided at the costs of errors. Groups have ``rows`` and
+    measures, each an ``Estimate``: ``accuracy``; ``log_loss`` and ``calibration`` if
+    there are probabilities, the latter the mean probability minus the share of the
+    class, or without a positive class the mean confidence minus the accuracy;
+    ``share``, ``selected``, ``false_positives`` and ``false_negatives`` if a class is
+    positive.
     """
     if len(by) != len(true):
         problem = f"`by` has {len(by)} cells, and there are {len(true)} rows."

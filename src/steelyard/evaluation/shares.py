@@ -35,8 +35,6 @@ def share_estimate(n_hits: int, n_rows: int, level: float = LEVEL) -> Estimate:
 
     .. math:: \frac{p + z^2/2n \pm z\sqrt{p(1-p)/n + z^2/4n^2}}{1 + z^2/n}
 
-    Examples
-    --------
     >>> [round(number, 3) for number in share_estimate(8, 10)]
     [0.8, 0.49, 0.943]
     """
@@ -53,8 +51,6 @@ def share_estimate(n_hits: int, n_rows: int, level: float = LEVEL) -> Estimate:
 def mean_estimate(values: Floats, level: float = LEVEL) -> Estimate:
     """Return a mean over rows with its normal interval, from 0 on if no row is below.
 
-    Examples
-    --------
     >>> [round(number, 2) for number in mean_estimate(np.array([1.0, 2.0, 3.0]))]
     [2.0, 0.87, 3.13]
     """
@@ -77,17 +73,6 @@ def mean_cost(errors: Sequence[int], costs: Sequence[float], n_rows: int) -> Est
     Shares :math:`p_k` of the kinds of errors have Wilson's intervals :math:`[l_k,
     u_k]`, so that no error on few rows is not taken for no cost (Zou and Donner 2008).
 
-    Parameters
-    ----------
-    errors : sequence of int
-        Rows with each kind of error.
-    costs : sequence of float
-        Cost of each.
-    n_rows : int
-        All rows.
-
-    Examples
-    --------
     >>> [round(number, 3) for number in mean_cost([2, 0], [1.0, 5.0], 20)]
     [0.1, 0.028, 0.93]
     """
@@ -116,8 +101,6 @@ class Decision(NamedTuple):
 def check_costs(costs: Any) -> Costs:
     """Return costs of a false alarm and of a miss, or of all errors of several classes.
 
-    Examples
-    --------
     >>> check_costs({"fp": 1, "fn": 5}), check_costs([1, 20])
     ((1.0, 5.0), (1.0, 20.0))
     >>> check_costs([[0, 1, 1], [5, 0, 1], [9, 1, 0]]).shape
@@ -194,13 +177,6 @@ def stability_index(expected: Any, actual: Any) -> float:
     row there. Bins that are empty in both are left out. Of two samples of m and n rows
     from the same distribution it has a mean of about :math:`(B - 1)(1/m + 1/n)`.
 
-    Parameters
-    ----------
-    expected, actual : array-like of shape (B,)
-        Rows in each bin, before and now.
-
-    Examples
-    --------
     >>> round(stability_index([50, 50], [30, 70]), 4)
     0.1695
     """
@@ -239,28 +215,12 @@ def compare_counts(
 ) -> Comparison | None:
     """Compare two histograms in at most ten groups, none without 20 rows or so.
 
-    Parameters
-    ----------
-    expected, actual : sequence of float
-        Rows by value, before and now.
-    names : sequence of str, or function
-        Names of the values; or what names a group, given the positions in it.
-    chance : float
-        How often ``limit`` may be exceeded if nothing has changed.
-    ordered : bool, default=True
-        Whether neighbours are put together; otherwise the rarest values are.
-    missing : pair of float, default=(0, 0)
-        Rows without a value, a separate group.
-    n_before : float, default=None
-        Rows behind the expected shares, if they are not the sum.
+    Names may be a function, from the positions in a group to its name. With ``ordered``
+    neighbours are merged, otherwise the rarest values. ``missing`` has the rows without
+    a value, a separate group. If nothing has changed ``limit`` is exceeded with
+    probability ``chance``. ``n_before`` is the number of rows behind the expected
+    shares, if that is not their sum. None if one of the two has no rows.
 
-    Returns
-    -------
-    Comparison or None
-        None if one of the two has no rows.
-
-    Examples
-    --------
     >>> shift = compare_counts([60, 40], [30, 70], ["a", "b"], 0.05)
     >>> round(shift.psi, 2), round(shift.limit, 2), shift.actual
     (0.38, 0.08, [0.3, 0.7])
@@ -290,8 +250,6 @@ def grouped_values(
 ) -> list[list[int]]:
     """Put values into at most ten groups, by their rows and those of a sample.
 
-    Examples
-    --------
     >>> grouped_values([50, 1, 2, 47], 100, ordered=False)
     [[0], [3], [1, 2]]
     """

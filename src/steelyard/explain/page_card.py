@@ -72,8 +72,6 @@ def read_words(language: str | PathLike[str]) -> Words:
     English sentences of the page to others. Sentences that it lacks stay English;
     ``assets/de.toml`` of this folder has all sentences.
 
-    Examples
-    --------
     >>> read_words("de")("unknown")
     'unbekannt'
     """
@@ -196,8 +194,6 @@ def document(
 ) -> list[tuple[str, str]]:
     """Return what a model is, for those who sign it: names of entries, and texts.
 
-    Examples
-    --------
     >>> import steelyard as sy
     >>> clf = sy.NaiveBayes().fit([["a"], ["b"]], ["yes", "no"])
     >>> dict(document(clf, {"author": "A. Meyer"}))["Author"]

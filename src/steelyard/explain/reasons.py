@@ -40,8 +40,6 @@ def reasons(
     there it is the loss without the cell. Cells without evidence are left out. An
     interaction is a separate reason, or split between its columns, half and half.
 
-    Examples
-    --------
     >>> import steelyard as sy
     >>> X = [["sunny", "dry"], ["sunny", "wet"], ["foggy", "wet"], ["foggy", "dry"]]
     >>> clf = sy.NaiveBayes().fit(X, ["walk", "walk", "read", "read"])

@@ -110,8 +110,6 @@ def base_rates_of(clf: Any, model: Model) -> Floats | None:
 def percent(share: float) -> str:
     """Write a share with three digits.
 
-    Examples
-    --------
     >>> percent(0.34896), percent(0.5), percent(0.00123)
     ('34.9 %', '50 %', '0.123 %')
     """
@@ -153,8 +151,6 @@ def two_classes(
 def in_words(names: Iterable[str], titles: Mapping[str, str]) -> list[str]:
     """Return the titles of columns and interactions, or their names.
 
-    Examples
-    --------
     >>> in_words(["mass", "mass × sex", "age"], {"mass": "Body mass in g"})
     ['Body mass in g', 'Body mass in g × sex', 'age']
     """
@@ -187,8 +183,6 @@ def column_mean(model: NBModel, j: int) -> Floats:
 def typical_numbers(edges: Floats) -> Floats:
     """Return a number within each interval between edges, the outer ones included.
 
-    Examples
-    --------
     >>> typical_numbers(np.array([1.0, 3.0]))
     array([0., 2., 4.])
     """
@@ -257,8 +251,6 @@ def evidence_of(contributions: Floats) -> Floats:
 
     With two classes that is the log-odds, with its sign for each class.
 
-    Examples
-    --------
     >>> evidence_of(np.array([-1.0, -3.0]))
     array([ 2., -2.])
     """

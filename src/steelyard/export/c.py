@@ -63,19 +63,9 @@ class CellField(NamedTuple):
 def to_c(clf: BaseNB) -> str:
     """Return a classifier as a header of C99, which needs the standard library alone.
 
-    Parameters
-    ----------
-    clf : BaseNB
-        A fitted classifier.
+    It has the structures ``model_row`` and ``model_answer``, and the function
+    ``model_score(row, answer)``, which returns NULL or what is wrong.
 
-    Returns
-    -------
-    str
-        A header with the structures ``model_row`` and ``model_answer``, and the
-        function ``model_score(row, answer)``, which returns NULL or what is wrong.
-
-    Examples
-    --------
     >>> import steelyard as sy
     >>> clf = sy.NaiveBayes().fit([["a"], ["b"]] * 5, ["no", "yes"] * 5)
     >>> "  const char *x0; /* x0 */" in to_c(clf)
@@ -350,8 +340,6 @@ def _number(x: float) -> str:
 def c_text(text: str) -> str:
     r"""Write text in UTF-8, as a literal in ASCII.
 
-    Examples
-    --------
     >>> print(c_text('a "b"?'), c_text("é"))
     "a \"b\"\077" "\303\251"
     """

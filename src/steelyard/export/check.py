@@ -89,26 +89,10 @@ class Agreement:
 
 
 def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Agreement:
-    """Score a frame with the engine of a format, and compare.
+    """Score a frame of pandas with the engine of a format, and compare.
 
     Rows of which a format counts unknown cells are compared with what the classifier
     answers with ``unknown="sum"``.
-
-    Parameters
-    ----------
-    clf : BaseNB
-        A fitted classifier.
-    X : DataFrame of shape (n, d)
-        A pandas frame.
-    kind : str
-        The format, one of ``FORMATS``.
-    **options
-        Options of the format.
-
-    Returns
-    -------
-    Agreement
-        The largest differences.
     """
     is_sql = kind == "sql"
     name = dialect_of(options.get("dialect", "duckdb")).name if is_sql else kind

@@ -61,18 +61,10 @@ _PARTS = {
 
 
 def to_excel(clf: BaseNB) -> bytes:
-    """Return a classifier as a workbook of Excel that answers for one row.
+    """Return a classifier whose model is one sum as a workbook that scores one row.
 
-    Parameters
-    ----------
-    clf : BaseNB
-        A fitted classifier whose model is one sum.
-
-    Returns
-    -------
-    bytes
-        A file with the sheets ``answer``, which has the inputs, prediction,
-        probabilities and reasons, ``scores`` and ``tables``.
+    The sheet ``answer`` has the inputs, prediction, probabilities and reasons; others
+    are ``scores`` and ``tables``.
     """
     plan = json_plan(plan_of(clf))
     if not isinstance(plan.root, Sum):
@@ -407,8 +399,6 @@ class _Workbook:
 def _letter(column: int) -> str:
     """Return the letters of a column.
 
-    Examples
-    --------
     >>> _letter(3), _letter(28)
     ('C', 'AB')
     """

@@ -378,8 +378,6 @@ def merged_bins(
 ) -> tuple[tuple[float, ...], tuple[Any, ...]]:
     """Return edges and results of intervals, neighbours of equal results as one.
 
-    Examples
-    --------
     >>> merged_bins((1.0, 2.0), ("low", "low", "high"))
     ((2.0,), ('low', 'high'))
     """
@@ -414,8 +412,6 @@ def library_version() -> str:
 def plan_data(plan: Plan) -> dict[str, Any]:
     """Return a plan as dictionaries and lists; minus infinity is None.
 
-    Examples
-    --------
     >>> from steelyard.export.plan import Bins, Column, Plan, Sum
     >>> term = Bins(0, (1.5,), ((0.0, 1.0), (0.5, -1.0)), (0.0, 0.0))
     >>> root = Sum((0, 1), (-0.5, -1.0), 1.0, (0, 1), (term,))

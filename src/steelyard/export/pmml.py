@@ -304,17 +304,7 @@ class _PmmlWriter:
 
 
 class Fields:
-    """Derived fields, each written once into a dictionary.
-
-    Parameters
-    ----------
-    plan : Plan
-        The model.
-    target : str
-        Name of the predicted field.
-    dictionary : Element
-        The element that the fields are added to.
-    """
+    """Derived fields, each written once into a dictionary."""
 
     def __init__(self, plan: Plan, target: str, dictionary: Element) -> None:
         self.plan, self.dictionary = plan, dictionary

@@ -39,19 +39,9 @@ _WIDTH = 88
 def to_r(clf: BaseNB) -> str:
     r"""Return a classifier as a file of R, which needs base R alone.
 
-    Parameters
-    ----------
-    clf : BaseNB
-        A fitted classifier.
+    Its function ``score(data)`` returns a data frame with ``prediction`` and a column
+    ``p(class)`` for every class of the rows of another.
 
-    Returns
-    -------
-    str
-        A script with a function ``score(data)`` of a data frame: a data frame with
-        ``prediction`` and a column ``p(class)`` for every class.
-
-    Examples
-    --------
     >>> import steelyard as sy
     >>> clf = sy.NaiveBayes().fit([["a"], ["b"]] * 5, ["no", "yes"] * 5)
     >>> print(to_r(clf).partition("columns = ")[2].partition(",\n")[0])
@@ -107,8 +97,6 @@ def _node(node: Node) -> str:
 def _term(term: Term) -> str:
     """Write a term; a table has a row for unseen cells, one for missing ones, others.
 
-    Examples
-    --------
     >>> print(_term(Bins(0, (1.5,), ((0.0, 1.0), (0.5, -1.0)), (0.0, 0.0))))
     list(
       kind = "table", attribute = 1, column = 1, edges = 1.5,
@@ -215,8 +203,6 @@ def _added(numbers: Sequence[float]) -> str:
 def _number(x: Any) -> str:
     """Write a number, of which R reads every bit.
 
-    Examples
-    --------
     >>> [_number(x) for x in (2.5, 0.1, -0.0, 7, True, float("-inf"), None)]
     ['2.5', '0x1.999999999999ap-4', '-0', '7', 'TRUE', '-Inf', 'NA']
     """
@@ -231,8 +217,6 @@ def _number(x: Any) -> str:
 def r_text(text: str) -> str:
     r"""Write text in ASCII.
 
-    Examples
-    --------
     >>> print(r_text('a "b"'), r_text("é"))
     "a \"b\"" "\u00e9"
     """

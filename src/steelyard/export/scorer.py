@@ -334,14 +334,7 @@ def _log_odds(posterior: Sequence[float], first: int, second: int) -> float:
 class Lines:
     """The lines of a sum of a plan, and the values of the names in them.
 
-    Parameters
-    ----------
-    data : dict
-        The sum, as plain data.
-    columns : list of CellsOf
-        What cells may be.
-    is_odds : bool
-        Whether log-odds of the second class are added up, or scores of all classes.
+    They add up log-odds of the second class, or scores of all classes.
     """
 
     def __init__(

@@ -118,8 +118,6 @@ def scoring_script() -> str:
 def layout(data: Any, write: Callable[[Any], str], indent: str = "") -> str:
     """Write plain data on one line if that is short, else with a line for each item.
 
-    Examples
-    --------
     >>> layout({"a": [1, None]}, script_json)
     '{"a": [1, null]}'
     """

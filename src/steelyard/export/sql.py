@@ -214,8 +214,6 @@ def _quoted(dialect: Dialect, parts: Iterable[str]) -> str:
 def _parameters(names: Sequence[str], dialect: Dialect, prefix: str) -> list[str]:
     """Return a name of the parameter of each column: the column's, if that is valid.
 
-    Examples
-    --------
     >>> names = ["age", "is new", "is_new", "2nd", "prediction"]
     >>> _parameters(names, DIALECTS["sqlserver"], "sy_")
     ['@age', '@is_new', '@sy_p2_is_new', '@sy_p3_2nd', '@sy_p4_prediction']

@@ -254,8 +254,6 @@ def _body(lines: Sequence[str], sources: Sequence[str], indent: str = "  ") -> s
 def wrapped(text: str, quoted: str) -> str:
     """Break long lines at commas and words of CASE, never within quotes.
 
-    Examples
-    --------
     >>> from steelyard.export.sql_dialect import Dialect
     >>> text = "SELECT " + ", ".join(f"'column {i}, of 12'" for i in range(9))
     >>> print(wrapped(text, Dialect("", "").quoted))

@@ -33,8 +33,6 @@ _LABEL = re.compile(r"\d+: (?:≤ (?P<low>\S+)|> (?P<high>\S+)|\S+ to (?P<up_to>
 class DataSet:
     """A table, the labels to predict, and where they come from.
 
-    Examples
-    --------
     >>> from steelyard.lab.data.datasets import load_dataset
     >>> iris = load_dataset("sklearn:iris")
     >>> iris.name, len(iris), iris.classes.tolist()
@@ -278,8 +276,6 @@ def cut(numbers: ArrayLike, n_bins: int) -> NDArray[Any]:
 
     Bounds have four digits if that keeps them distinct.
 
-    Examples
-    --------
     >>> cut([1.5, 2.25, 3.125, 40.0], 2).tolist()
     ['1: ≤ 2.25', '1: ≤ 2.25', '2: > 2.25', '2: > 2.25']
     """
@@ -305,8 +301,6 @@ def cut(numbers: ArrayLike, n_bins: int) -> NDArray[Any]:
 def cut_as(numbers: ArrayLike, classes: Sequence[Any]) -> NDArray[Any] | None:
     """Return the class of each number, None if classes are no ranges of numbers.
 
-    Examples
-    --------
     >>> cut_as([1, 5], ["1: ≤ 2.25", "2: > 2.25"]).tolist()
     ['1: ≤ 2.25', '2: > 2.25']
     >>> cut_as([1, 5], ["no", "yes"])

@@ -57,8 +57,6 @@ class WrittenDate:
 def written_date(text: str) -> WrittenDate | None:
     """Return the parts of a date, with or without a time; None if the text is no date.
 
-    Examples
-    --------
     >>> written_date("31.1.2024 14:30").read("dmy").isoformat()
     '2024-01-31T14:30:00'
     >>> written_date("Jan 31, 2024").read("").isoformat()
@@ -101,8 +99,6 @@ def _time(clock: re.Match[str]) -> tuple[int, int, int, int]:
 def read_date(text: str, order: str) -> datetime | None:
     """Return the date and time of a text, None if it is no date.
 
-    Examples
-    --------
     >>> read_date("01/02/2024", "mdy").month, read_date("01/02/2024", "dmy").month
     (1, 2)
     """
@@ -113,8 +109,6 @@ def read_date(text: str, order: str) -> datetime | None:
 def date_note(name: str, order: str, has_time: bool) -> str:
     """Return a note on how a column of dates is read.
 
-    Examples
-    --------
     >>> date_note("when", "dmy", False)
     'when: dates, day first, read as days, year, month and weekday'
     """

@@ -123,8 +123,6 @@ class CsvDialect:
 
         That includes a decimal mark that differs from the file of a model (`like`).
 
-        Examples
-        --------
         >>> CsvDialect(";", ",").in_words()
         'cells between semicolons, decimal commas'
         """
@@ -192,8 +190,6 @@ def missing_words(
 ) -> tuple[list[str] | None, dict[str, list[str]]]:
     """Return words for missing cells of all columns, and those of single columns.
 
-    Examples
-    --------
     >>> missing_words(["-", "age=-999", "age=999"])
     (['-'], {'age': ['-999', '999']})
     >>> missing_words(["age=-999"])
@@ -407,8 +403,6 @@ class Top:
     def in_words(self) -> str:
         """Return a note on the lines that are left out.
 
-        Examples
-        --------
         >>> Top(2, ("Penguins", "by island")).in_words()
         "2 lines above the header are skipped, 'Penguins' first"
         """

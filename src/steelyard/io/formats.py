@@ -42,16 +42,8 @@ _PACKAGES = {"odf": "odfpy", "calamine": "python-calamine"}
 class WholeFiles(Reader):
     """Files of Excel and other spreadsheets, SPSS, Stata, Weka, or JSON.
 
-    Values that are labelled in SPSS and Stata are categories, named by their labels.
-
-    Parameters
-    ----------
-    files : sequence of File
-        What to read.
-    dialect : CsvDialect
-        Which cells of Excel are missing, and how text in ARFF is encoded.
-    like : mapping, optional
-        How the file of a model was read: the same sheet is read, if it exists.
+    Values that are labelled in SPSS and Stata are categories, named by their labels. If
+    ``like``, the reading of a model's file, names a sheet that exists, it is read.
     """
 
     is_cheap = False

@@ -274,8 +274,6 @@ def as_text(column: Any) -> Any:
 def _without(column: Any, word: str) -> Any:
     """Return a column with one value missing: a number, however it is written, or text.
 
-    Examples
-    --------
     >>> _without(pa.chunked_array([[1.0, -999.0]]), "-999").to_pylist()
     [1.0, None]
     """

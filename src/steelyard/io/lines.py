@@ -30,17 +30,7 @@ LARGEST_CELL = 2**22
 
 
 class CsvLines:
-    """The lines of a file whose first line was read for the names.
-
-    Parameters
-    ----------
-    file : File
-        A text file.
-    dialect : CsvDialect
-        How the cells of the source are written.
-    may_change : bool
-        Whether each file has its own encoding, a guess that later bytes may refute.
-    """
+    """The lines of a file whose first line was read for the names."""
 
     def __init__(self, file: File, dialect: CsvDialect, may_change: bool) -> None:
         if may_change:

@@ -275,8 +275,6 @@ def column_reading(
 def exceptions(name: str, wrong: Counter[str], what: str = "numbers") -> str:
     """Return a note on the cells in a column of numbers or dates that are no such.
 
-    Examples
-    --------
     >>> exceptions("mass", Counter({"unknown": 3, "n/a": 1}))
     "mass: numbers, except 4 cells: 'unknown' (3), 'n/a' (1); treated as missing"
     """
@@ -298,8 +296,6 @@ def read_numbers(
     `thousands` is the separator to allow; empty for all, ``"none"`` for none. `unit`
     may follow the number; ``ANY_UNIT`` allows all.
 
-    Examples
-    --------
     >>> numbers = read_numbers(["1.250,5 €", "3,75 €", "much"], ",")
     >>> {text: number.value for text, number in numbers.items()}
     {'1.250,5 €': 1250.5, '3,75 €': 3.75}

@@ -172,8 +172,6 @@ def _keys(file: File) -> str:
 def stem_and_format(path: str | PathLike[str]) -> tuple[str, str | None]:
     """Return the name of a file without its extension, and its format or None.
 
-    Examples
-    --------
     >>> stem_and_format("data/my.table.csv.gz"), stem_and_format("table.odt")
     (('my.table', 'csv'), ('table', None))
     """
@@ -224,8 +222,6 @@ def _is_number(text: str) -> bool:
 def close_names(name: str, known: Iterable[str]) -> str:
     """Return a sentence with the names similar to a missing one, if there are any.
 
-    Examples
-    --------
     >>> close_names("iriss", ["wine", "iris"])
     " Close: 'iris'."
     >>> close_names("nothing.csv", ["lending.csv"])
@@ -319,8 +315,6 @@ _PACKED = (*_OPENERS, ".zst", ".zip")
 def packing_of(path: str | PathLike[str]) -> str:
     """Return the extension of a compressed file, empty for others.
 
-    Examples
-    --------
     >>> packing_of("data.csv.GZ"), packing_of("data.csv")
     ('.GZ', '')
     """

@@ -35,19 +35,7 @@ _ROWS = 2**15
 
 
 class TextFiles(Reader):
-    """CSV files, whose types of columns are decided when all cells were read.
-
-    Parameters
-    ----------
-    files : sequence of File
-        What to read.
-    asked : mapping
-        Options, from ``asked_dialect``.
-    block_bytes : int
-        Bytes that are read at a time.
-    like : mapping
-        How the file of a model was read, for what these files leave open.
-    """
+    """CSV files, whose types of columns are decided when all cells were read."""
 
     is_cheap = False
     needs_copy = True

@@ -86,13 +86,7 @@ def _ebm(**settings: Any) -> Any:
 
 
 class CatBoostTable(ClassifierMixin, BaseEstimator):
-    """CatBoost on one thread, with its categorical columns declared.
-
-    Parameters
-    ----------
-    settings : dict, default=None
-        Settings of ``catboost.CatBoostClassifier``.
-    """
+    """CatBoost on one thread, with its categorical columns declared."""
 
     def __init__(self, settings: dict[str, Any] | None = None) -> None:
         self.settings = settings
@@ -172,8 +166,6 @@ def baseline(name: str, **settings: Any) -> Any:
     the classifier at the end of the pipeline, which takes tables of numbers, text,
     categories and missing values.
 
-    Examples
-    --------
     >>> baseline("svm", C=0.5)[-1]
     LinearSVC(C=0.5, dual=False)
     """

@@ -150,8 +150,6 @@ def groups_of_equals(ranks: Floats, difference: float) -> list[tuple[int, int]]:
 
     Ranks are sorted and differ by ``difference``; a run has two or more of them.
 
-    Examples
-    --------
     >>> groups_of_equals(np.array([1.0, 1.5, 2.2, 4.0]), 1.0)
     [(0, 1), (1, 2)]
     """

@@ -231,8 +231,6 @@ class Progress:
 def resolve_methods(methods: Any) -> dict[str, Any]:
     """Return unfitted classifiers by name, given what ``compare`` takes as methods.
 
-    Examples
-    --------
     >>> resolve_methods(["nb", ("free", method("RNB", bounds=None)), "SVM"]).keys()
     dict_keys(['NB', 'free', 'SVM'])
     """

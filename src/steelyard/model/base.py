@@ -256,8 +256,6 @@ def softmax_jacobian(p: Floats) -> Floats:
 def most_needed(*needs: RowsNeeded) -> RowsNeeded:
     """Return the largest of some needs, by the order of ``NEEDS``.
 
-    Examples
-    --------
     >>> most_needed("sums", "per-row", "pairs")
     'per-row'
     """

@@ -425,8 +425,6 @@ def log_odds(proba: Floats) -> Floats:
 
     For two classes those of the second, S = 1, else those of each, S = K.
 
-    Examples
-    --------
     >>> log_odds(np.array([[0.5, 0.5], [0.0, 1.0]]))
     array([[ 0.],
            [12.]])

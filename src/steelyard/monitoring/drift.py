@@ -127,8 +127,6 @@ def drift_of(
 def period_of(cell: Any) -> str:
     """Return the period of a cell: the month of a date, the text of others.
 
-    Examples
-    --------
     >>> period_of("2024-05-31"), period_of(date(2024, 5, 31)), period_of(7.0)
     ('2024-05', '2024-05', '7')
     """

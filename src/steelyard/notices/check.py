@@ -154,13 +154,7 @@ def _factors() -> Iterator[np.uint64]:
 
 
 class NewRows:
-    """What is suspicious about new rows, which may come in chunks.
-
-    Parameters
-    ----------
-    fitted : classifier
-        A fitted one.
-    """
+    """What is suspicious about new rows of a classifier, which may come in chunks."""
 
     def __init__(self, fitted: Any) -> None:
         schema, counts = fitted.encoder_.schema_, getattr(fitted, "counts_", None)

@@ -106,8 +106,6 @@ class Notice:
 def arranged(notices: Iterable[Notice]) -> list[Notice]:
     """Return notices worst first; many columns with the same are one notice.
 
-    Examples
-    --------
     >>> many = [Notice("constant", "one value", f"x{k}") for k in range(4)]
     >>> for notice in arranged([*many, Notice("leak", "gives it away", "code")]):
     ...     print(notice)
@@ -154,8 +152,6 @@ def few_interactions_notice(
 ) -> Iterator[Notice]:
     """Report that a model has fewer interactions than were asked for, and why.
 
-    Examples
-    --------
     >>> [notice] = few_interactions_notice(12, 3, True)
     >>> notice.text.partition(":")[0]
     '12 interactions were requested, and 3 were kept'
@@ -178,8 +174,6 @@ def no_error_notice(accuracy: float, majority: float, n_rows: int) -> Iterator[N
     ``majority`` is the accuracy of the most frequent class, which has few errors if the
     others are rare.
 
-    Examples
-    --------
     >>> [notice.text for notice in no_error_notice(1.0, 0.6, 500)]
     ['held-out rows are predicted with an accuracy of 100.0 %']
     >>> list(no_error_notice(0.9995, 0.999, 4000))
@@ -202,8 +196,6 @@ def in_lines(notices: Sequence[Notice]) -> list[str]:
 def in_one_line(notices: Sequence[Notice]) -> str:
     """Return the worst in one line; empty if there are none.
 
-    Examples
-    --------
     >>> in_one_line([Notice("beyond", "1 row", c) for c in ("a", "b", "c", "d")])
     'noticed: a: 1 row. b: 1 row. c: 1 row. And 1 more (--json lists all)'
     """
@@ -223,8 +215,6 @@ _AVERAGED = "predictions average over their possible values"
 def unknown_cells_notice(n: int, n_rows: int) -> Iterator[Notice]:
     """Report in how many rows a model averages over unknown cells.
 
-    Examples
-    --------
     >>> [notice.text for notice in unknown_cells_notice(2, 5)]
     ['2 of 5 rows have unknown cells']
     """
@@ -236,8 +226,6 @@ def unknown_cells_notice(n: int, n_rows: int) -> Iterator[Notice]:
 def rows_have(n: int, of: int) -> str:
     """Return how many rows of how many, as a sentence begins.
 
-    Examples
-    --------
     >>> rows_have(1, 5), rows_have(3, 3)
     ('1 of 5 rows has', 'all 3 rows have')
     """
@@ -362,8 +350,6 @@ class ColumnCheck:
 def _nearest(text: str, texts: Iterable[str]) -> str | None:
     """Return the most similar of some texts, None if none is similar.
 
-    Examples
-    --------
     >>> _nearest("biscoe", ["Biscoe", "Dream"]), _nearest("Mars", ["Biscoe", "Dream"])
     ('Biscoe', None)
     """
@@ -379,21 +365,10 @@ def column_checks(
     by_code: Sequence[float],
     value_odds: Sequence[float] | None = None,
 ) -> list[ColumnCheck]:
-    """Return a check of each column, by what training counted.
+    """Return a check of each column by the ranges and counts of training.
 
-    Parameters
-    ----------
-    schema : TableSchema
-        The attributes.
-    ranges : sequence of NumberRange or None
-        Ends of the numbers of each column, None if unknown.
-    totals : sequence of K float
-        Weight of each class.
-    by_code : sequence of V * K float
-        Weight of each code within each class, row by row.
-    value_odds : sequence of float, default=None
-        Those of ``steelyard.model.marginal``, of a model that averages over unknown
-        cells.
+    ``by_code`` is the weight of each code within each class, row by row; ``value_odds``
+    are those of ``steelyard.model.marginal``.
     """
     checks: list[ColumnCheck] = []
     first, n_classes, total = 0, len(totals), sum(totals)
@@ -424,12 +399,8 @@ def column_notices(
 ) -> tuple[list[Notice], dict[str, str]]:
     """Compare names of columns with those of a model, which may average over them.
 
-    Returns
-    -------
-    notices : list of Notice
-        Of columns that are missing, renamed or not used.
-    matched : dict
-        Columns of the model that are there, and their names there.
+    Returns notices of columns that are missing, renamed or not used, and by column of
+    the model the name that it has in the table.
     """
     matched = {name: name for name in expected if name in set(names)}
     others = [name for name in names if name not in matched]

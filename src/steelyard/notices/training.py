@@ -184,8 +184,6 @@ def _alike(values: Sequence[str]) -> list[list[str]]:
 
     A capital within a word is meant: "hAd" is another vowel than "had".
 
-    Examples
-    --------
     >>> _alike(["Adelie", "adelie", "hAd", "had", "a  b", "a b"])
     [['Adelie', 'adelie'], ['a  b', 'a b']]
     """

@@ -134,11 +134,7 @@ def load(path: str | PathLike[str]) -> BaseNB:
 def load_fitted(path: str | PathLike[str]) -> Any:
     """Read a model file for predictions, explanations and exports.
 
-    Returns
-    -------
-    LoadedModel
-        With the name of its classifier. That itself, if it reads cells in a way of
-        its own.
+    A classifier that reads cells in a way of its own comes as itself.
     """
     checked = read(path)
     if checked.estimator == "SPSSNaiveBayes":

@@ -57,8 +57,6 @@ _INTERACTION_SCALES = (3, 6)
 def bins_of_resolutions(n_resolutions: int) -> tuple[int, ...]:
     """Return numbers of bins, from few to many, none for a single resolution.
 
-    Examples
-    --------
     >>> bins_of_resolutions(8)
     (4, 5, 6, 8, 10, 13, 16, 20)
     >>> bins_of_resolutions(1)
@@ -74,8 +72,6 @@ def bins_of_resolutions(n_resolutions: int) -> tuple[int, ...]:
 def with_finest_bins(numeric: Any) -> Any:
     """Put the finest bins in place of ten of equal frequency, in a setting of any form.
 
-    Examples
-    --------
     >>> with_finest_bins(("mdl", "equal-frequency"))
     ('mdl', EqualFrequencyDiscretizer(n_bins=60))
     """

@@ -27,8 +27,6 @@ def _merged_bins(cuts: tuple[int, ...], n_bins: int) -> Ints:
 def encoding_codes(feature: FeatureSchema, cuts: tuple[int, ...]) -> Ints:
     """Return the code in an encoding of each code of a column.
 
-    Examples
-    --------
     >>> feature = FeatureSchema("age", "binned", "numbers", missing_is_value=True)
     >>> encoding_codes(feature.cut_at([[30.0], [20.0, 40.0]]), (1,))
     array([0, 1, 1, 2, 2, 3])

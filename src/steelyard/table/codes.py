@@ -33,8 +33,6 @@ def code_dtype(n_codes: int) -> np.dtype[Any]:
 def comparable(numbers: Floats) -> Floats:
     """Return numbers whose bits are equal if they are: one zero, one missing value.
 
-    Examples
-    --------
     >>> zeros = comparable(np.array([0.0, -0.0]))
     >>> len(set(zeros.view(np.uint64).tolist()))
     1

@@ -34,8 +34,6 @@ _FIRST_WEEKDAY = 3
 def date_of_part(name: str) -> str:
     """Return the column of dates that a name may be a part of, else the name.
 
-    Examples
-    --------
     >>> date_of_part("when.month"), date_of_part("when"), date_of_part("a.b")
     ('when', 'when', 'a.b')
     """
@@ -48,8 +46,6 @@ def dates_in(attributes: Iterable[Any]) -> dict[str, str]:
 
     They are recognised by month and weekday, categories that are numbers.
 
-    Examples
-    --------
     >>> from steelyard.table.schema import FeatureSchema
     >>> days = FeatureSchema("when", "binned", "numbers")
     >>> month = FeatureSchema("when.month", "categorical", "numbers", (1, 2))

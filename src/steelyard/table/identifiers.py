@@ -58,8 +58,6 @@ def suspicion(
 def numbering(where: NumberRange, n_rows: int) -> str | None:
     """Return how whole numbers in a range number rows, if all are different.
 
-    Examples
-    --------
     >>> numbering(NumberRange(1, 150), 120), numbering(NumberRange(1, 500), 120)
     ('a running number', None)
     >>> numbering(NumberRange(1980, 2020), 41)  # years

@@ -228,8 +228,6 @@ def check_two_classes(classes: NDArray[Any]) -> None:
 def is_measured(classes: Any) -> bool:
     """Whether classes are whole numbers that are measured: many, and with gaps.
 
-    Examples
-    --------
     >>> is_measured(np.arange(40)), is_measured(np.arange(2700, 6300, 25))
     (False, True)
     """

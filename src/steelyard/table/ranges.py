@@ -34,8 +34,6 @@ def evenly(n_rows: int, limit: int) -> Ints:
 class NumberRange:
     """Where the numbers of one column lie, missing ones left out.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from steelyard.table.ranges import range_of
     >>> ages = range_of(np.array([1.0, 2.0, np.nan, 3.0, 9.0]))
@@ -149,8 +147,6 @@ def counted_bars(ends: Ends, numbers: Floats, weights: Floats | None = None) -> 
 def bar_edges(low: float, high: float) -> list[float]:
     """Return the largest number of each bar of a histogram but the last.
 
-    Examples
-    --------
     >>> bar_edges(0.0, 20.0)[:2]
     [0.9999999999999999, 1.9999999999999998]
     """

@@ -138,8 +138,6 @@ class FeatureSchema:
     def cut_at(self, edges: Sequence[Sequence[float]]) -> FeatureSchema:
         """Return the attribute with the cut points of one or several discretizers.
 
-        Examples
-        --------
         >>> age = FeatureSchema("age", "binned", "numbers")
         >>> age.cut_at([[30.0], [20.0, 30.0, 40.0]]).cuts
         ((1,), (0, 1, 2))
@@ -325,8 +323,6 @@ class TableSchema:
     def describe(self, j: int, code: int) -> str:
         """Name a code of an attribute for a reader; of an interaction, both sides.
 
-        Examples
-        --------
         >>> colour = FeatureSchema("colour", "categorical", "text", ("blue", "red"))
         >>> size = FeatureSchema("size", "binned", "numbers", edges=(1.0, 3.0))
         >>> sides = Side(1, (0, 1, 1, 2)), Side(0, (0, 1, 2))

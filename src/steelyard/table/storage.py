@@ -30,19 +30,12 @@ _SMALL = 1 << 20
 
 
 class DiskWorkspace(Workspace):
-    """Arrays in memory maps of a work folder.
+    """Arrays in memory maps of a work folder; those of up to ``small`` bytes in memory.
 
     The room of a file is reserved when it is made: a full disk is an error then, and
     not a crash when a page is written. If the system allows it a file is unlinked at
     once, so that its room is free again when the last array that reads it is gone,
     whatever ends the process; elsewhere files go with the folder.
-
-    Parameters
-    ----------
-    folder : WorkFolder
-        Where files are made; kept as long as the workspace.
-    small : int, default=1 MiB
-        Arrays of at most this many bytes stay in memory.
     """
 
     is_memory = False
@@ -128,21 +121,6 @@ class Store:
     numbers one array for each column. All room is taken at once, when the store is
     made: a full disk is known before anything is read.
 
-    Parameters
-    ----------
-    workspace : Workspace
-        Where the arrays are put.
-    schema : TableSchema
-        What codes mean; that of all chunks.
-    n_rows : int
-        How many rows will be appended, those of weight 0 included.
-    n_classes : int
-        Number of classes.
-    has_weights : bool, default=False
-        Whether rows have weights.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from steelyard import TableEncoder
     >>> from steelyard.table.frames import as_table
@@ -195,17 +173,7 @@ class Store:
         labels: NDArray[Any],
         weights: Floats | None = None,
     ) -> None:
-        """Write one more chunk of rows; those of weight zero are left out.
-
-        Parameters
-        ----------
-        codes : Codes
-            The rows, encoded by the schema of the store.
-        labels : ndarray of shape (n,)
-            Positions of their classes.
-        weights : ndarray of shape (n,), default=None
-            Their weights, if rows have any.
-        """
+        """Write one more chunk of rows; those of weight zero are left out."""
         if codes.schema is not self.schema and codes.schema != self.schema:
             raise ValueError("The codes were made with another schema than the store.")
         start, self._n_read = self._n_read, self._n_read + codes.n_rows

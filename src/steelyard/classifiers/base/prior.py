@@ -98,8 +98,6 @@ def new_prior(given: Any, classes: NDArray[Any], log_prior: Floats) -> Floats:
 
     Classes that a mapping does not name share what it leaves as they did before.
 
-    Examples
-    --------
     >>> old = np.log([0.5, 0.3, 0.2])
     >>> new_prior({"ill": 0.1}, np.array(["ill", "well", "unclear"]), old).round(2)
     array([0.1 , 0.54, 0.36])

@@ -64,13 +64,6 @@ class FeatureSelector(SelectorMixin):
 class RecordTable(tuple[dict[str, Any], ...]):
     """Records that print as a table, such as the steps of a search for attributes.
 
-    Parameters
-    ----------
-    records : iterable of dict
-        One per row, all with the same keys, which become the columns.
-
-    Examples
-    --------
     >>> from steelyard.classifiers.base.selection import RecordTable
     >>> path = RecordTable([{"size": 1, "added": "outlook", "chosen": True}])
     >>> path[0]["added"]

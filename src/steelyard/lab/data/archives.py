@@ -98,21 +98,8 @@ def fetch_dataset(
 ) -> bool:
     """Fetch a data set of the catalogue into a folder, as ARFF.
 
-    Parameters
-    ----------
-    entry : dict
-        Its row of the catalogue.
-    folder : path
-        Where the file is written; raw files are kept in its folder ``downloads``.
-    progress : callable, default=None
-        Called while bytes come.
-    **options
-        Those of ``download``.
-
-    Returns
-    -------
-    bool
-        Whether its cells are those of the copy that figures were made with.
+    Options are those of ``download``. Returns whether its cells are those of the copy
+    that figures were made with.
     """
     kind, _, where = entry["source"].partition(":")
     if kind == "openml":
@@ -194,8 +181,6 @@ def content_digest(data: DataSet) -> str:
 
     Names of columns are left out, since archives differ in them.
 
-    Examples
-    --------
     >>> content_digest(load_dataset("wdbc"))
     '318de10b782e3af4'
     """

@@ -149,13 +149,7 @@ class NumberCells:
 
 
 class CellsByValue:
-    """Cells that numbers are added to; they add up.
-
-    Parameters
-    ----------
-    n_classes : int
-        Number of classes.
-    """
+    """Cells that numbers are added to; they add up."""
 
     _bounds: _Keys
     _mass: Floats

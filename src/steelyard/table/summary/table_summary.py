@@ -34,15 +34,6 @@ class TableSummary:
     up to the rounding of sums of numbers and of weights that are not whole. Rows of
     weight zero do not count.
 
-    Parameters
-    ----------
-    encoder : TableEncoder
-        Settings; it stays as it is.
-    counts : bool, default=False
-        Whether the weight of each category by class is kept; see ``counts_by_code``.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from steelyard.table.encoder import TableEncoder
     >>> from steelyard.table.frames import as_table
@@ -75,19 +66,7 @@ class TableSummary:
     def take_in(
         self, table: Table, y: Any, weights: Any = None, place: str = "the table"
     ) -> None:
-        """Add the rows of a chunk.
-
-        Parameters
-        ----------
-        table : Table
-            The chunk. Columns are matched by name if there are names.
-        y : array-like of shape (n,)
-            Classes of any kind, none missing.
-        weights : array-like of shape (n,), default=None
-            Row weights, or None for ones. Rows of weight zero are left out.
-        place : str, default="the table"
-            Where the chunk came from; errors name it.
-        """
+        """Add the rows of a chunk; errors name the place that it came from."""
         try:
             self._take_in(table, y, weights, place)
         except (ColumnError, TableError) as error:
@@ -146,13 +125,7 @@ class TableSummary:
     # ------------------------------------------------------------ the schema
 
     def fitted(self, class_factors: Floats | None = None) -> TableEncoder:
-        """Return an encoder that has learned the schema.
-
-        Parameters
-        ----------
-        class_factors : ndarray of shape (K,), default=None
-            Factor on the weights of each class, in the order of ``classes``.
-        """
+        """Return an encoder that has learned the schema, classes weighted."""
         self._drop_idle_parts()
         encoder, by_column = copy(self.encoder), self._treatments(self.columns)
 
