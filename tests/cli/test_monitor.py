@@ -1,6 +1,8 @@
 """``monitor``: new rows beside what a model holds of those of training."""
 
 import json
+import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -54,6 +56,24 @@ def test_json_and_the_report_say_what_python_says(watched, run):
     assert json.loads(many.out)["periods"][0]["rows"] == 600
 
 
+def test_a_query_says_of_a_table_what_is_said_of_a_file(watched, run):
+    model, moved, out = (watched / n for n in ("watched.json", "moved.csv", "d.SQL"))
+    how = ["--dialect", "sqlite", "--table", "new rows", "--by", "month"]
+    done = run("monitor", model, "-o", out, *how)
+    assert (done.status, done.out) == (0, "") and f"written: {out}" in done.err
+    with closing(sqlite3.connect(":memory:")) as base:
+        pd.read_csv(moved).to_sql("new rows", base)
+        found = base.execute(out.read_text("utf-8")).fetchall()
+    said = json.loads(run("monitor", model, moved, "--by", "month", "--json").out)
+    expected = {(row["period"], row["column"]): row for row in said["columns"]}
+    assert len(found) == 9
+    for period, column, n_rows, _, *shares in found:
+        row = expected[str(period), column]
+        assert n_rows == row["rows"] == 100
+        wanted = [row[what] for what in ("missing", "unseen", "out_of_range")]
+        assert shares == pytest.approx(wanted)
+
+
 @pytest.mark.parametrize(
     "arguments, message",
     [
@@ -63,7 +83,13 @@ def test_json_and_the_report_say_what_python_says(watched, run):
         (["MODEL", "NEW", "--target", "il"], "Did you mean 'ill'"),
         (["MODEL", "NEW", "--psi", "0"], "--psi must be a number greater than 0"),
         (["MODEL", "NEW", "--share", "-1"], "--share must be a number"),
-        (["MODEL", "NEW", "-o", "x.pdf"], "is an HTML file"),
+        (["MODEL", "NEW", "-o", "x.pdf"], ".html, or a query, .sql: not x.pdf"),
+        (["MODEL"], "or write a query for a database with -o drift.sql"),
+        (["MODEL", "NEW", "--table", "t"], "--table is for a query: -o drift.sql"),
+        (["MODEL", "NEW", "-o", "x.sql"], "a file cannot be given with -o drift.sql"),
+        (["MODEL", "-o", "x.sql", "--psi", "0"], "has no thresholds: --psi cannot"),
+        (["MODEL", "-o", "x.sql", "--skip", "2"], "--skip cannot be given with"),
+        (["MODEL", "-o", "x.sql", "--dialect", "postgre"], "Did you mean 'postgres'"),
         (["MODEL", "NEW", "-o", "MODEL"], "would be lost"),
         (["MODEL", "gone.csv"], "gone.csv"),
         (["gone.json", "NEW"], "is not there"),

@@ -227,14 +227,20 @@ def add_runs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help=about)
 
 
-def add_sql(parser: argparse.ArgumentParser) -> Any:
-    """Add the options of SQL; return their group."""
+def add_database(parser: argparse.ArgumentParser) -> Any:
+    """Add the options of the database and its table; return their group."""
     group = parser.add_argument_group("SQL")
     about = "the database: %(choices)s (default: duckdb)"
     choices: Any = Databases()
     group.add_argument("--dialect", choices=choices, metavar="NAME", help=about)
-    about = "the table that is scored (default: data)"
+    about = "the table of the rows (default: data)"
     group.add_argument("--table", metavar="NAME", help=about)
+    return group
+
+
+def add_sql(parser: argparse.ArgumentParser) -> Any:
+    """Add the options of SQL; return their group."""
+    group = add_database(parser)
     about = "columns of the table to return, such as its key"
     add_names(group, "--keep", about)
     about = "also return the contribution of each column"
