@@ -9,7 +9,7 @@ import steelyard as sy
 from steelyard import ShrinkageNB
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.default import uncertainty
-from steelyard.fitting.default.uncertainty import Scores, within_bins, within_cells
+from steelyard.fitting.default.uncertainty import Scores, within_bins
 
 STRENGTH = (10.0, 40.0, 10.0)
 
@@ -247,24 +247,6 @@ def test_a_slope_goes_on_in_the_outermost_bins():
     assert (within_bins(0.0 * line, counts, unlearned + 1.0, (4, 8)) == 0.0).all()
 
 
-def test_cells_of_a_product_are_uncertain_in_the_corners():
-    counts = np.full(12, 100.0)
-    means, variances = Scores.of(counts)
-    product = np.multiply.outer(means, means)[..., None]
-    found = within_cells(product, counts)[..., 0]
-    np.testing.assert_allclose(found, np.multiply.outer(variances, means**2))
-
-
-def test_components_that_say_more_than_strengths_assume_are_less_certain():
-    own = np.array([0.0, 0.5, 3.0, 1e6])
-    as_assumed = own / (1.0 + own)
-    np.testing.assert_allclose(uncertainty._errors(own, as_assumed), 1.0 / (1.0 + own))
-    more = uncertainty._errors(own, as_assumed + 10.0) * (1.0 + own)
-    assert (more[1:3] > 2.0).all() and more[3] == pytest.approx(1.0, abs=1e-4)
-    less = uncertainty._errors(own, 0.0 * own)
-    assert (less <= 1.0 / (1.0 + own)).all() and (less > 0.0).all()
-
-
 def test_a_scale_below_1_makes_no_interval_narrower(two, monkeypatch):
     solved = []
     monkeypatch.setattr(
@@ -277,8 +259,7 @@ def test_a_scale_below_1_makes_no_interval_narrower(two, monkeypatch):
         uncertainty.uncertainty_of(problem, weights, scale).variances
         for scale in (0.5, 1.0, 2.0)
     )
-    assert (half >= one).all()
-    assert half.sum() > one.sum()
+    np.testing.assert_array_equal(half, one)
     np.testing.assert_allclose(two_times, 4.0 * one)
 
 

@@ -2,19 +2,16 @@ r"""Posterior variance of the log-odds of each class, given a fitted hierarchy.
 
 Log-odds of a class against the others are a penalised logistic regression, with the
 prior deviations of the hierarchy. Centred columns are nearly independent, so each is
-treated separately. In units of the prior deviations, with its centred design A and
-:math:`H = \mathrm{diag}(u\, p_c (1 - p_c))`, the components of :math:`A^T H A`, with
-eigenvalues g, are estimated as :math:`g / (1 + g)` of their
-value, plus noise. If their prior variance is t, the mean squared error is
+treated separately, by Laplace's approximation: in units of the prior deviations, with
+its centred design A and :math:`H = \mathrm{diag}(u\, p_c (1 - p_c))`, the components
+of :math:`A^T H A`, with eigenvalues g, have the posterior variances
 
-.. math:: (g + t) / (1 + g)^2
+.. math:: 1 / (1 + g)
 
-with t = 1, as the regularisation strengths assume, that is Laplace's approximation,
-:math:`1 / (1 + g)`. The estimate of each component determines its t. Information that
-columns share is taken off on average, by a system in the weights of all. A file keeps a
-variance of each code (`Uncertainty`). That has three further terms: the noise of
-evidence, which comes from counts of the same rows; steps of single bins, which smooth
-curves leave out; and slopes within bins and beyond the data (`within_bins`).
+Information that columns share is taken off on average, by a system in the weights of
+all. A file keeps a variance of each code (`Uncertainty`). That has two further terms:
+the noise of evidence, which comes from counts of the same rows, and slopes within bins
+and beyond the data (`within_bins`).
 """
 
 from __future__ import annotations
@@ -34,14 +31,6 @@ from steelyard.model.uncertainty import Uncertainty
 from steelyard.proba.basis import FINEST, averages, grouped_bins
 from steelyard.table.schema import FeatureSchema, TableSchema
 from steelyard.weighting import HierarchicalWeighting
-
-# Share of the variance of a curve that its basis (`proba/basis`) leaves out: steps of
-# single bins. It falls with rows beyond some: strengths chosen on many rows reflect how
-# rough curves are.
-_LEFT_OUT, _FEW_ROWS = 0.05, 200
-
-# Smallest prior variance of a component, as a multiple of what strengths assume.
-_MIN_VARIANCE = 0.1
 
 # Bins of a column that evidence is taken to be counted in, and what is added to counts:
 # it is an average over several length scales.
@@ -123,18 +112,6 @@ def _effective(design: Floats) -> float:
     return float(len(system) - np.trace(np.linalg.inv(system)))
 
 
-def _errors(information: Floats, squares: Floats) -> Floats:
-    """Return mean squared errors of components, by eigenvalues g and estimates.
-
-    The variance t of a component, 1 as strengths assume, is that and its estimate
-    together: squares are :math:`(g^2 t + g) / (1 + g)^2` on average.
-    """
-    g = information
-    learned, noise = (g / (1.0 + g)) ** 2, g / (1.0 + g) ** 2
-    t = np.maximum((1.0 + squares - noise) / (1.0 + learned), _MIN_VARIANCE)
-    return np.asarray((g + t) / (1.0 + g) ** 2)
-
-
 def _merged_codes(schema: TableSchema) -> Ints:
     """Return where merged codes begin: bins of a column are merged to at most ten."""
     starts = []
@@ -168,15 +145,6 @@ class _ClassOdds:
             ]
         )
         """What the two weights of evidence do to codes, (2, V, C)."""
-        level = rows.level
-        of_both = level.shared[:, None] + level.by_class @ abs(self._others) / 2.0
-        of_class = level.by_class @ self._others
-        self._evidence_estimates = np.stack(
-            [of_both / np.sqrt(shared), of_class / np.sqrt(by_class)]
-        )
-        """Their estimates, in units of their prior deviations, (2, d, C)."""
-        effects = np.sqrt(strength.by_value[:, :1] / self._spread)
-        self._effect_estimates = effects * (level.by_value @ self._others)
         self._odds = rows.effect @ self._others
 
     def variances(self, scale: float) -> tuple[Floats, Floats]:
@@ -184,7 +152,7 @@ class _ClassOdds:
 
         A scale below 1 already reflects that scores are uncertain: the mean of
         probabilities is nearer to the middle than that of log-odds. So it makes no
-        interval narrower, and an interval reaches as far as scores without it.
+        interval narrower.
 
         Curvatures are their mean over the uncertain log-odds of each row, not those at
         the estimate, which vanish where classes are separated (M. Opper, C. Archambeau
@@ -200,27 +168,25 @@ class _ClassOdds:
             mean = expit(odds * shrink)
             self._by_row = rows.weights[:, None] * shrink * mean * (1.0 - mean)
             self._curvature = rows.by_code(self._by_row)
-            errors, assumed, prior, of_means = self._by_column()
-            ratio = ratio or self._ratio(assumed)
-            of_rows = ratio * (rows.cells @ errors)
-        unlearned = assumed / np.where(prior > 0.0, prior, np.inf)
+            of_codes, prior, of_means = self._by_column()
+            ratio = ratio or self._ratio(of_codes)
+            of_rows = ratio * (rows.cells @ of_codes)
+        unlearned = of_codes / np.where(prior > 0.0, prior, np.inf)
         alone = self._noise_of_evidence(unlearned) + self._within_bins(unlearned)
         shares = rows.counts.by_code.sum(axis=1) / rows.counts.total
         of_means *= ratio
         of_means += rows.evidence.table.collect(shares[:, None] ** 2 * alone)
-        of_codes, factor = ratio * errors + alone, max(scale, 1.0) ** 2
-        taken_off = max(1.0 - scale, 0.0) * self._centred_odds
-        return factor * of_codes + taken_off**2, factor * of_means
+        factor = max(scale, 1.0) ** 2
+        return factor * (ratio * of_codes + alone), factor * of_means
 
-    def _by_column(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return variances of centred codes, by learned and by assumed prior variances.
+    def _by_column(self) -> tuple[Floats, Floats, Floats]:
+        """Return posterior and prior variances of centred codes, and of mean sizes.
 
-        Then prior variances, and those of mean sizes: the mean absolute contribution of
-        an attribute is linear in it, while no sign changes.
+        The mean absolute contribution of an attribute is linear in its codes, while no
+        sign changes.
         """
         rows, counts = self._rows, self._rows.counts
-        errors, assumed, prior, centred = np.zeros((4, *self._curvature.shape))
-        self._centred_odds = centred
+        posterior, prior = np.zeros((2, *self._curvature.shape))
         of_means = np.zeros((len(rows.evidence.schema), len(self._classes)))
         for column in rows.columns:
             codes, (design, curvature) = column.codes, self._centred(column)
@@ -235,33 +201,20 @@ class _ClassOdds:
                 system = np.swapaxes(design, 1, 2) @ (curvature[..., None] * design)
                 information, components = np.linalg.eigh(system)
                 design = design @ components
-                information = np.maximum(information, 0.0)[:, None]
-                estimates = self._estimates(column)[:, None] @ components
-                of_components = _errors(information, estimates**2)
-                squares = design**2
-                before = squares.sum(axis=2)
-                after = (squares / (1.0 + information)).sum(axis=2)
-                error = (squares * of_components).sum(axis=2)
-                of_mean = (signs[:, None] @ design) ** 2 * of_components
-                of_mean = of_mean.sum(axis=(1, 2))
+                left = 1.0 / (1.0 + np.maximum(information, 0.0)[:, None])
+                before = (design**2).sum(axis=2)
+                after = (design**2 * left).sum(axis=2)
+                of_mean = ((signs[:, None] @ design) ** 2 * left).sum(axis=(1, 2))
             else:
                 squares, effects = design**2, self._spread[:, None] * column.squares
                 shrunk = 1.0 / (1.0 + curvature[:, None] @ squares)
                 after = (squares * shrunk).sum(axis=2)
                 after += effects / (1.0 + effects * curvature)
-                before, error = squares.sum(axis=2) + effects, after
+                before = squares.sum(axis=2) + effects
                 of_mean = (signs**2 * after).sum(axis=1)
-            errors[codes], assumed[codes] = error.T, after.T
-            prior[codes], centred[codes] = before.T, odds.T
+            posterior[codes], prior[codes] = after.T, before.T
             of_means[column.j] = of_mean
-        return errors, assumed, prior, of_means
-
-    def _estimates(self, column: _Column) -> Floats:
-        """Return weights of a column in units of their prior deviations, (C, q)."""
-        ends = self._rows.ends[column.attributes]
-        effects = [self._effect_estimates[first:last] for first, last in ends]
-        evidence = self._evidence_estimates[:, column.attributes]
-        return np.concatenate([*evidence, *effects]).T
+        return posterior, prior, of_means
 
     def _centred(
         self, column: _Column, some: slice = slice(None)
@@ -283,7 +236,7 @@ class _ClassOdds:
         design[~has_design] = 0.0
         return design, curvature
 
-    def _ratio(self, assumed: Floats) -> float:
+    def _ratio(self, of_codes: Floats) -> float:
         """Return the factor on variances for information that columns share.
 
         It is the effective number of all weights over the sum of those of single
@@ -298,7 +251,7 @@ class _ClassOdds:
         some = slice(None, None, -(-len(self._classes) // _MAX_SYSTEMS))
         curvature = self._by_row[picked, some]
         curvature = np.sqrt(curvature * (len(rows.codes) / len(curvature)))
-        effective, designs, alone = self._curvature * assumed, [], 0.0
+        effective, designs, alone = self._curvature * of_codes, [], 0.0
         for column in rows.columns:
             if not column.is_coupled:
                 continue
@@ -341,42 +294,19 @@ class _ClassOdds:
         return np.asarray(table.spread(follows) * share * variance)
 
     def _within_bins(self, unlearned: Floats) -> Floats:
-        """Return variances of single steps, and of slopes within bins and cells."""
+        """Return variances of slopes within bins."""
         rows, basis = self._rows, self._rows.evidence.basis
         counts = rows.counts.by_code.sum(axis=1)
-        left_out = _LEFT_OUT * min(1.0, _FEW_ROWS / rows.total) * self._spread
         out = np.zeros(self._curvature.shape)
         for column in rows.columns:
-            if column.feature.sides:
-                out[column.codes] = self._within_cells(column, counts[column.codes])
-            if column.feature.kind != "binned":
-                continue
             n = len(column.feature.edges) + 1
+            if column.feature.kind != "binned" or n < 3:
+                continue
             bins = slice(column.codes.start + 1, column.codes.start + 1 + n)
-            if basis.is_curve[column.j]:
-                strength = rows.strength.by_value[rows.ends[column.j, 0], 0]
-                out[bins] += 1.0 / (strength / left_out + self._curvature[bins])
-            if n > 2:
-                curve = self._odds[column.rows[:, 1 : n + 1]].sum(axis=0)
-                of_bins = counts[bins], unlearned[bins], basis.n_bins
-                out[bins] += within_bins(curve, *of_bins)
+            curve = self._odds[column.rows[:, 1 : n + 1]].sum(axis=0)
+            of_bins = counts[bins], unlearned[bins], basis.n_bins
+            out[bins] = within_bins(curve, *of_bins)
         return out
-
-    def _within_cells(self, column: _Column, counts: Floats) -> Floats:
-        """Return variances within cells of an interaction, along each binned side."""
-        basis, sides = self._rows.evidence.basis, column.feature.sides
-        shape = tuple(side.n_groups for side in sides)
-        odds = self._odds[column.codes]
-        grid, counts = odds.reshape(*shape, -1), counts.reshape(shape)
-        out = np.zeros(grid.shape)
-        for axis, side in enumerate(sides):
-            n = basis.binned_groups(side)
-            if n > 2:
-                of_bins = counts.sum(axis=1 - axis)[1 : n + 1]
-                cells = np.moveaxis(grid, axis, 0)[1 : n + 1, 1:]
-                variances = np.moveaxis(out, axis, 0)[1 : n + 1, 1:]
-                variances += within_cells(cells, of_bins)
-        return out.reshape(odds.shape)
 
 
 # ------------------------------------------------------------------------------ columns
@@ -418,7 +348,6 @@ class _Sample:
         strength = np.maximum(weighting.strengths(evidence)[0], _MIN_STRENGTH)
         self.strength = weighting.levels(strength, evidence)
         self.effect = weighting.by_encoding(weights, evidence).table
-        self.level = weighting.levels(weights, evidence)
         self.weight_of_evidence = weighting.totals(weights, evidence).T
         self.counts = evidence.encodings.counts(problem.counts)
         """Counts by the codes of encodings, as all tables here."""
@@ -547,15 +476,3 @@ def within_bins(
         out[end] = scores.variances[end] * steepest
         out[half] += lags[half] * steepest
     return out
-
-
-def within_cells(grid: Floats, counts: Floats) -> Floats:
-    """Return variances within cells of an interaction, along bins of its first side.
-
-    Cells have the shape (n, m, C), rows of the bins (n,). The steepest slope nearby is
-    extrapolated to the outermost bins.
-    """
-    scores, outer = Scores.of(counts), max(int(len(grid) * _OUTER), 1)
-    slope = np.abs(np.gradient(grid, scores.means, axis=0))
-    slope[0], slope[-1] = slope[:outer].max(axis=0), slope[-outer:].max(axis=0)
-    return np.asarray(scores.variances[:, None, None] * slope**2)
