@@ -153,7 +153,7 @@ def main() -> None:
         warnings.simplefilter("ignore")
         clf = sy.ShrinkageNB().fit(X, y)
     row = {name: float(X[name].iloc[0]) for name in X}
-    print("| file | kB | answering needs | packages, MB | start to answer, s |")
+    print("| file | kB | scoring needs | packages, MB | start to answer, s |")
     print("| --- | ---: | --- | ---: | ---: |")
     with tempfile.TemporaryDirectory() as folder:
         for line in ways(clf, row, Path(folder)):

@@ -19,31 +19,30 @@ RUN = {
     "clickhouse": "run (chdb 26.9)",
 }
 NOTES = {
-    "sqlite": "needs the function `exp`, which most builds have; `probabilities=False` "
-    "does without. Empty text is missing, and text that states a number is a number, "
-    "as after an import; other text in a column of numbers ends the query with an "
-    "error that holds it",
-    "postgres": "`SET jit = off` stands in front of the query, for the session: "
-    "compiling long expressions takes minutes, running them seconds. A view cannot "
-    "set it",
+    "sqlite": "needs the function `exp`, which most builds have, unless "
+    "`probabilities=False`. Empty text is missing, and text that reads as a number is "
+    "one, as after an import; other text in a numeric column is an error that quotes "
+    "it",
+    "postgres": "the query starts with `SET jit = off`, for the session: long "
+    "expressions take minutes to compile and seconds to run. A view cannot set it",
     "spark": "run it with `spark.sql`, without the semicolon",
     "mysql": "as `mariadb`, with `VALUES ROW`",
-    "clickhouse": "three settings of the session allow long queries",
+    "clickhouse": "the query raises three session limits on query length",
     **dict.fromkeys(
         ("bigquery", "snowflake", "sqlserver", "redshift"),
-        "stages have no fence: many classes may be slow",
+        "no fences between stages: many classes may be slow",
     ),
-    "oracle": "`''` is a missing cell: models with that value are refused",
+    "oracle": "`''` means missing: models with that value are refused",
 }
 
 
 def facts(dialect: Dialect) -> str:
-    """Say what a database is particular about."""
+    """Return the peculiarities of a database."""
     notes = [NOTES[dialect.name]] if dialect.name in NOTES else []
     if dialect.banned:
         notes.append("probabilities are called `p_class`")
     if dialect.folds_case:
-        notes.append("names that differ only in case are one")
+        notes.append("names that differ only in case are the same")
     if dialect.max_bytes:
         notes.append(f"statements of at most {dialect.max_bytes:,} bytes")
     if dialect.basic_names:
