@@ -79,7 +79,7 @@ def test_every_method_has_a_page_that_says_what_it_is_and_when_to_use_it(source)
 
 def test_a_method_without_a_row_or_a_section_is_an_error_that_names_it(builder):
     entry = steelyard.methods()[0]
-    text = "| method | take it |\n| --- | --- |\n\n## Another\n"
+    text = "| method | use it |\n| --- | --- |\n\n## Another\n"
     for look in (builder["when_to_use"], builder["section_of"]):
         with pytest.raises(LookupError, match=entry.acronym):
             look(entry, text)

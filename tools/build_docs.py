@@ -277,14 +277,14 @@ Any of them can be changed: `steelyard.method("{entry.acronym}", name=value)`.
 
 
 def when_to_use(entry: Method, text: str) -> str:
-    """Return what the table "take it" says of a method, as a sentence."""
-    table = text.split("| take it |", 1)[1].split("\n\n", 1)[0]
+    """Return what the table "use it" says of a method, as a sentence."""
+    table = text.split("| use it |", 1)[1].split("\n\n", 1)[0]
     for row in table.splitlines():
         cells = [cell.strip() for cell in row.strip("|").split("|")]
         if any(f"`{name}`" in cells[0] for name in entry.names):
-            return f"Take it {cells[1]}."
+            return f"Use it {cells[1]}."
     raise LookupError(
-        f'docs/methods.md: {entry.acronym} has no row in the table "take it".'
+        f'docs/methods.md: {entry.acronym} has no row in the table "use it".'
     )
 
 

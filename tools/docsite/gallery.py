@@ -18,7 +18,7 @@ STYLE = ROOT / "examples/matplotlibrc"
 
 # Examples by the question that brings people to them; others come last.
 TOPICS = {
-    "Start": "curves_and_a_row mixed_table evidence waterfall nomogram",
+    "Start": "curves_and_a_row concept mixed_table evidence waterfall nomogram",
     "Data as they are": "imbalance missing text_columns dates wrong_labels",
     "Decide, sign and watch": (
         "costs reliability plot_scorecard scorecard monotone signed_model drift"
