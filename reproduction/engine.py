@@ -147,7 +147,8 @@ class Run:
             return ()
         of = f"{len(names)} of {len(self._all_names)} data sets"
         advice = (
-            f"'steelyard datasets {self.paper.name} --fetch' says which it can get."
+            f"'steelyard datasets {self.paper.name} --fetch' gets them from public "
+            "archives, as far as there are sources."
         )
         return (f"Without {of}, which are absent: {', '.join(names)}. {advice}",)
 

@@ -3,6 +3,7 @@
 import pytest
 
 from steelyard.lab.data import archives
+from steelyard.lab.data.datasets import catalogue
 
 ARFF = "@relation x\n@attribute a numeric\n@attribute class {p,q}\n@data\n1,p\n2,q\n"
 
@@ -56,6 +57,22 @@ def test_datasets_fetches_what_is_missing_and_goes_on_after_a_failure(
     assert "vote: fetched; it is another copy than that of the documentation." in said
     assert any(line.startswith("satimage: no source is known") for line in said)
     assert "2 of 6 are missing" in done.out
+
+
+def test_an_archive_that_cannot_be_reached_is_tried_once(folder, run, monkeypatch):
+    asked = []
+
+    def fetch(entry, where, progress):
+        asked.append(entry["name"])
+        raise ConnectionError("no answer")
+
+    monkeypatch.setattr(archives, "fetch_dataset", fetch)
+    names = ["cmc", "glass", "labor", "vote"]
+    done = run("datasets", *names, "--fetch", "--data", folder / "new")
+    sources = {row["name"]: row["source"] for row in catalogue()}
+    assert sources["cmc"].startswith("github:") and done.status == 2
+    assert asked == ["cmc"]
+    assert "GitHub cannot be reached. Not tried: glass, labor, vote." in done.err
 
 
 def test_datasets_fetches_into_the_cache(folder, run, monkeypatch, tmp_path):

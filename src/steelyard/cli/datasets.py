@@ -21,6 +21,10 @@ _GROUPS = {"rnb": "rnb33", "cwnb": "cwnb60", "exponential": "exp28"}
 """Groups of data sets by the papers of ``steelyard reproduce``."""
 
 
+_ARCHIVES = {"github": "GitHub", "https": "UCI's archive", "openml": "OpenML"}
+"""Archives by the first word of a source."""
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     about = "data sets, groups such as rnb33, or papers: rnb, cwnb, exponential"
@@ -78,9 +82,14 @@ def _fetch_missing(entries: list[Mapping[str, str]], folder: Path) -> int:
 
     folder.mkdir(parents=True, exist_ok=True)
     failed = 0
+    unreachable: dict[str, list[str]] = {}
     for entry in entries:
         name, source = entry["name"], entry["source"]
         if source_of(name, folder) == "folder" or source.startswith("sklearn:"):
+            continue
+        archive = _ARCHIVES.get(source.partition(":")[0], source)
+        if archive in unreachable:
+            unreachable[archive].append(name)
             continue
         end = f"no source is known: put {name}.arff into {str(folder)!r}"
         try:
@@ -92,8 +101,17 @@ def _fetch_missing(entries: list[Mapping[str, str]], folder: Path) -> int:
         except (OSError, ValueError) as error:
             failed += 1
             end = str(error)
+            if isinstance(error, ConnectionError):
+                unreachable[archive] = []
         print(f"{name}: {end.rstrip('.')}.", file=sys.stderr)
-    return failed
+    for archive, names in unreachable.items():
+        rest = f" Not tried: {', '.join(names)}." if names else ""
+        print(
+            f"{archive} cannot be reached.{rest} Repeat the command when there is a "
+            f"network, or put ARFF files into {str(folder)!r}.",
+            file=sys.stderr,
+        )
+    return failed + sum(map(len, unreachable.values()))
 
 
 def _show_progress(name: str) -> Callable[[int, int | None], None] | None:

@@ -106,12 +106,17 @@ def test_a_server_that_cannot_go_on_begins_again(server, tmp_path):
 
 def test_what_is_absent_is_asked_for_once_and_failures_a_few_times(server, tmp_path):
     server.answers += [(404, b"")]
-    with pytest.raises(OSError, match=r"after 1 attempts.*404"):
+    with pytest.raises(OSError, match=r"after 1 attempt:.*404"):
         download(server.url, tmp_path / "x", **QUICK)
     server.answers += [(500, b"")] * 3
     with pytest.raises(OSError, match=r"after 3 attempts.*500"):
         download(server.url, tmp_path / "x", attempts=3, **QUICK)
     assert len(server.asked) == 4 and not (tmp_path / "x").exists()
+
+
+def test_a_server_that_is_not_there_is_a_connection_error(tmp_path):
+    with pytest.raises(ConnectionError, match=r"after 2 attempts: .*refused"):
+        download("http://127.0.0.1:9/x", tmp_path / "x", attempts=2, **QUICK)
 
 
 @pytest.fixture

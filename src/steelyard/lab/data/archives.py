@@ -17,10 +17,12 @@ from dataclasses import replace
 from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.error import URLError
 from urllib.request import Request, urlopen
 
 import numpy as np
 
+from steelyard._common.text import counted
 from steelyard.exceptions import TableError
 from steelyard.io.dataset import DataSet, read_dataset
 from steelyard.lab.data.datasets import load_dataset
@@ -47,7 +49,8 @@ def download(
     """Fetch a file, going on from what an interrupted attempt has left.
 
     A failed attempt is followed by another after a pause, each twice as long as the one
-    before; an answer such as "not found" ends it at once.
+    before; an answer such as "not found" ends it at once. If no attempt has reached the
+    server, the error is a ``ConnectionError``.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.part")
@@ -60,9 +63,11 @@ def download(
                 part.unlink(missing_ok=True)
             final = code is not None and code < 500 and code not in _TRY_AGAIN
             if final or attempt == attempts - 1:
-                problem = str(error) or type(error).__name__
-                tried = f"after {attempt + 1} attempts: {problem}"
-                raise OSError(f"{url} could not be fetched, {tried}") from error
+                problem, kind = str(error) or type(error).__name__, OSError
+                if code is None and isinstance(error, URLError):
+                    problem, kind = str(error.reason), ConnectionError
+                tried = f"after {counted(attempt + 1, 'attempt')}: {problem}"
+                raise kind(f"{url} could not be fetched, {tried}") from error
             time.sleep(pause * 2**attempt)
         else:
             break
