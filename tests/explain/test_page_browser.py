@@ -17,6 +17,7 @@ from steelyard.explain.reasons import reasons
 from tests.explain.conftest import fitted
 from tests.explain.test_page import HOSTILE, set_value, settings_of, shown
 from tests.explain.test_page_logic import random_rows
+from tests.notices.test_thresholds import tariffs
 
 TEXT = "document.getElementById('%s').textContent"
 
@@ -360,6 +361,27 @@ def test_readers_see_where_a_curve_was_edited(browser, default, tmp_path):
     browser.run("document.getElementById('name-1').click()")
     assert browser.run("document.querySelectorAll('.chart .edited').length") == 1
     assert "policy" in text_of(browser, "detail-1")
+
+
+def test_a_curve_against_its_column_is_drawn_beside_the_column_alone(browser, tmp_path):
+    X, y = tariffs(-0.06)
+    clf = sy.ShrinkageNB(interactions=None).fit(X, y)
+    assert clf.explain_global().table("service").alone is None
+    alone = clf.explain_global().table("price").alone
+    assert np.all(np.diff(alone[1:, 1]) > -1e-9)  # the curve falls
+    opened(browser, clf, tmp_path)
+    settled(browser)
+    browser.run("document.getElementById('name-1').click()")
+    browser.run("document.getElementById('name-0').click()")
+    lines = "document.querySelectorAll('#detail-%d .chart polyline').length"
+    assert (browser.run(lines % 0), browser.run(lines % 1)) == (0, 2)
+    assert "Dashed: the column alone." in text_of(browser, "detail-1")
+    # In the unit of shares that is the share in the data.
+    points = "document.querySelector('#detail-1 .alone').getAttribute('points')"
+    shares = browser.run(points)
+    set_value(browser, "unit", "odds", "change")
+    browser.wait(f"{points} !== {json.dumps(shares)}")
+    assert browser.errors == []
 
 
 def test_a_click_on_the_chart_sets_the_value(browser, default, tmp_path):

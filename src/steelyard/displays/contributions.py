@@ -149,6 +149,11 @@ class ValueCurveDisplay(draw.Display):
                 ax.stairs(high_end, bounds, baseline=low_end, fill=True, **pale)
         for amounts, _, style in curves:
             ax.stairs(amounts[inner], bounds, baseline=None, linewidth=2.0, **style)
+        if table.alone is not None:
+            dashed = {"baseline": None, "linewidth": 1.2, "linestyle": "--"}
+            for c, (_, _, style) in zip(self._chosen(), curves, strict=True):
+                ax.stairs(table.alone[inner, c], bounds, **dashed, color=style["color"])
+            draw.headline(ax, "dashed: what the column says without the others", 8)
         middle, widths = (bounds[1:] + bounds[:-1]) / 2.0, np.diff(bounds) * 0.96
         if not self._histogram(ax):
             self._counts(ax, middle, widths, inner)

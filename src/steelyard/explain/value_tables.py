@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from steelyard.explain.shared import (
 )
 from steelyard.model.table_model import NBModel, numbers_by_class
 from steelyard.model.uncertainty import Uncertainty, half_width
+from steelyard.notices.curves import opposed
 from steelyard.proba.counts import Counts
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.encoding import on_grid
@@ -90,6 +91,10 @@ class AttributeTable(Tabular):
 
     importance_half_width: Floats | None = None
     """The same of the importance, shape (K,)."""
+
+    alone: Floats | None = None
+    """Evidence of the column without the others, shape (values, K), where a curve runs
+    against it: that of plain naive Bayes."""
 
     @property
     def has_values(self) -> bool:
@@ -207,10 +212,17 @@ def attribute_tables(
         # Counts of all classes do not describe a model of two of them.
         counts = None
     padded = range_by_column(model.schema, ranges)
-    return [
+    tables = [
         _attribute_table(model, counts, j, name, padded[j], uncertainty)
         for j, name in enumerate(model.schema.labels())
     ]
+    for j, _ in () if counts is None else opposed(model, counts):
+        rows = slice(model.schema.offsets[j], model.schema.offsets[j + 1])
+        assert model.marginal is not None and counts is not None
+        plain, n_rows = model.marginal.plain[rows], counts.by_code[rows].sum(axis=1)
+        alone = evidence_of(plain - n_rows @ plain / n_rows.sum())
+        tables[j] = replace(tables[j], alone=alone)
+    return tables
 
 
 def _attribute_table(

@@ -26,7 +26,7 @@ const charts = (() => {
 
   function curve(own, said, value, say, set, unit, drag = null) {
     const { place, at } = axisOf(own), across = (x) => LEFT + (WIDTH - LEFT - 8) * place(x);
-    const ends = said.isShare ? [0, Math.max(...said.amounts)] : endsOf(said.amounts), tall = HEIGHT - BOTTOM;
+    const ends = said.isShare ? [0, Math.max(...said.amounts, ...(said.alone || []))] : endsOf([...said.amounts, ...(said.alone || [])]), tall = HEIGHT - BOTTOM;
     const up = (y) => tall - 2 - ((tall - 4) * (y - ends[0])) / (ends[1] - ends[0] || 1), { plain, text } = texts(own);
     const bands = (own.edits || []).map(({ from, to }) => {
       const [a, b] = [Math.max(own.low, from ?? own.low), Math.min(own.high, to ?? own.high)].map(across);

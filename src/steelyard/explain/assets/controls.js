@@ -142,14 +142,14 @@ const controls = (() => {
   }
 
   // A line, and the areas between it and zero, on a height; axes begin and end where it does.
-  function curveOf({ points, amounts }, across, height) {
-    const [low, high] = endsOf(amounts), up = (y) => height - 2 - ((height - 4) * (y - low)) / (high - low);
+  function curveOf({ points, amounts, alone = [] }, across, height) {
+    const [low, high] = endsOf([...amounts, ...alone]), up = (y) => height - 2 - ((height - 4) * (y - low)) / (high - low);
     const places = points.map((x, k) => [across(x).toFixed(2), amounts[k]]);
-    const path = (of) => places.map(([x, y]) => `${x},${up(of(y)).toFixed(2)}`).join(" ");
+    const path = (of) => places.map(([x, y], k) => `${x},${up(of(y, k)).toFixed(2)}`).join(" ");
     const area = (name, of) => drawn("polygon", { class: name, points: `${path(of)} ${places[places.length - 1][0]},${up(0)} ${places[0][0]},${up(0)}` });
     const zero = up(0).toFixed(2), first = places[0][0], last = places[places.length - 1][0];
     return [area("for", (y) => Math.max(y, 0)), area("against", (y) => Math.min(y, 0)),
-      drawn("line", { class: "level", x1: first, x2: last, y1: zero, y2: zero }), drawn("polyline", { points: path((y) => y) })];
+      drawn("line", { class: "level", x1: first, x2: last, y1: zero, y2: zero }), ...(alone.length ? [drawn("polyline", { class: "alone", points: path((_, k) => alone[k]) })] : []), drawn("polyline", { points: path((y) => y) })];
   }
   const endsOf = (amounts) => {
     const finite = amounts.filter(Number.isFinite), low = Math.min(0, ...finite);

@@ -113,16 +113,25 @@
     }
     if (own.description) about.push(element("p", { className: "hint", textContent: own.description }));
     if (own.shape) about.push(element("p", { className: "hint", textContent: t("{shape}, by constraint", { shape: shapeOf(own) }) }));
-    if (own.opposed) about.push(element("p", { className: "hint", textContent: [t("This curve runs against what the column says alone."),
-      ...(own.opposed.length ? [t("Other columns say the same: {names}.", { names: own.opposed.join(", ") })] : [])].join(" ") }));
+    if (own.opposed) about.push(element("p", { className: "hint", textContent: [t("Once other columns are known, this curve runs against what the column says alone."),
+      ...(own.opposed.length ? [t("Other columns say the same: {names}.", { names: own.opposed.join(", ") })] : []),
+      t("Dashed: the column alone.")].join(" ") }));
     for (const text of own.edited || []) about.push(element("p", { className: "hint", textContent: `${t("edited")}: ${text}` }));
-    const along = scoring.along(model, values, j), chance = (x) => along.posterior(x)[state.shown];
+    const along = scoring.along(model, values, j), chance = (x) => along.posterior(x)[state.shown], alone = own.opposed ? aloneOf(j) : [];
     const picture = !isList(own)
-      ? charts.curve(own, isShare() ? { points: said.points, amounts: said.points.map(chance), isShare: true } : said,
+      ? charts.curve(own, isShare() ? { points: said.points, amounts: said.points.map(chance), alone, isShare: true } : { ...said, alone },
         values[j], (y) => (isShare() ? percent(y) : say(y)), (x) => set(j, x), unit(), isShare() || typeof editing === "undefined" ? null : (x, y) => editing.drag(j, x, y))
       : charts.list(own, own.values.map((value, k) => (isShare() ? chance(value) : said.all[k])), values[j],
         (y) => (isShare() ? percent(y) : say(y)), (value) => set(j, value), isShare());
     detail.replaceChildren(...about, picture, ...(typeof editing === "undefined" ? [] : [editing.panel(j)]));
+  }
+
+  // What plain naive Bayes would say of the values of a column.
+  function aloneOf(j) {
+    const { leaf, first, second } = state.compared, plain = { ...leaf.marginal.plain, scale: 1 };
+    const terms = plain.terms.filter(({ column }) => column === j), base = scoring.baseOf(plain);
+    if (!isShare()) return possible(j, terms, plain, first, second, (row) => row).amounts;
+    return along(attributes[j]).map((x) => scoring.softmax(plus(base, [amountsOf(terms, j, x, plain)]))[state.shown]);
   }
 
   // Which part of what a known column adds is what it says of the unknown ones.
