@@ -186,8 +186,12 @@ def start_of(
     """Turn counts into probabilities, and both into the start of the weights."""
     estimation, schema = training.estimation, training.schema
     has_levels = isinstance(recipe.weighting, HierarchicalWeighting)
-    encodings = Encodings.separate(schema) if has_levels else Encodings.joint(schema)
-    basis, counts = EffectBasis(encodings, estimation.n_bins), encodings.counts(counts)
+    if without_interactions is None:
+        kind = Encodings.separate if has_levels else Encodings.joint
+        basis = EffectBasis(kind(schema), estimation.n_bins)
+    else:
+        basis = without_interactions.evidence.basis.with_interactions(schema)
+    encodings, counts = basis.encodings, basis.encodings.counts(counts)
     if without_interactions is None:
         log_prior, table, gaussian = estimation.tables(counts, basis)
     else:  # interactions have no evidence

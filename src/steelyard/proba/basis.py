@@ -237,6 +237,13 @@ class EffectBasis:
     n_bins: tuple[int, ...] = ()
     """Length scales as numbers of bins, ascending; empty for independent bins."""
 
+    of_columns: EffectBasis | None = None
+    """The same without interactions, if these were added."""
+
+    def with_interactions(self, joined: TableSchema) -> EffectBasis:
+        """Return the basis of the same columns, and of the interactions of a schema."""
+        return EffectBasis(self.encodings.with_interactions(joined), self.n_bins, self)
+
     @property
     def schema(self) -> TableSchema:
         """One attribute for each encoding."""
@@ -292,7 +299,9 @@ class EffectBasis:
     @cached_property
     def _factors(self) -> list[tuple[int, _Factor]]:
         """Coded attributes, each with its sparse factor."""
-        return [(j, self._factor(j)) for j in self.schema.coded.tolist()]
+        known = [] if self.of_columns is None else self.of_columns._factors
+        added = self.schema.coded[len(known) :].tolist()
+        return [*known, *((j, self._factor(j)) for j in added)]
 
     def _factor(self, j: int) -> _Factor:
         feature = self.schema.features[j]

@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import block_diag, csr_array, eye_array
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard.proba.counts import Counts
@@ -60,6 +60,9 @@ class Encodings:
     codes: list[Ints]
     """Code of each encoding by the code of its column."""
 
+    of_columns: Encodings | None = None
+    """The same without interactions, if these were added."""
+
     @classmethod
     def joint(cls, schema: TableSchema) -> Encodings:
         """Return columns as they are, with one encoding each."""
@@ -74,8 +77,8 @@ class Encodings:
         features: list[FeatureSchema] = []
         columns: list[int] = []
         codes: list[Ints] = []
-        finest: list[int] = []
-        for j, feature in enumerate(schema.features):
+        plain = schema.without_interactions
+        for j, feature in enumerate(plain.features):
             for cuts in feature.cuts:
                 codes.append(encoding_codes(feature, cuts))
                 edges, fill = tuple(feature.edges[k] for k in cuts), feature.fill
@@ -83,11 +86,27 @@ class Encodings:
                 features.append(replace(feature, edges=edges, cuts=(), fill=fill))
             if not feature.cuts:
                 codes.append(np.arange(feature.n_codes))
-                sides = [replace(s, feature=finest[s.feature]) for s in feature.sides]
-                features.append(replace(feature, sides=tuple(sides)))
+                features.append(feature)
             columns += [j] * (len(features) - len(columns))
-            finest.append(len(features) - 1)
-        return cls(schema, TableSchema(tuple(features)), np.array(columns), codes)
+        out = cls(plain, TableSchema(tuple(features)), np.array(columns), codes)
+        return out if plain is schema else out.with_interactions(schema)
+
+    def with_interactions(self, joined: TableSchema) -> Encodings:
+        """Return encodings of the same columns, and of the interactions of a schema."""
+        if self.is_joint:
+            return Encodings.joint(joined)
+        n, finest = len(self.joined), np.flatnonzero(~self.is_coarser)
+        added = []
+        for feature in joined.features[n:]:
+            sides = [replace(s, feature=int(finest[s.feature])) for s in feature.sides]
+            added.append(replace(feature, sides=tuple(sides)))
+        return Encodings(
+            joined,
+            TableSchema((*self.schema.features, *added)),
+            np.append(self.columns, np.arange(n, len(joined))),
+            [*self.codes, *(np.arange(feature.n_codes) for feature in added)],
+            self,
+        )
 
     @property
     def is_joint(self) -> bool:
@@ -107,6 +126,10 @@ class Encodings:
     @cached_property
     def matrix(self) -> csr_array:
         """Ones that add up tables of encodings, shape (codes of columns, codes)."""
+        if self.of_columns is not None:
+            n_added = self.joined.n_codes - self.of_columns.joined.n_codes
+            both = self.of_columns.matrix, eye_array(n_added)
+            return csr_array(block_diag(both, format="csr"))
         rows, columns = [np.arange(0)], [np.arange(0)]
         for k, (j, codes) in enumerate(zip(self.columns, self.codes, strict=True)):
             rows.append(self.joined.offsets[j] + np.arange(len(codes)))
