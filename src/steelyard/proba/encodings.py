@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,13 +139,18 @@ class Encodings:
         shape = self.joined.n_codes, self.schema.n_codes
         return csr_array((np.ones(len(positions[0])), positions), shape=shape)
 
+    @cached_property
+    def _transposed(self) -> Any:
+        # Making it takes as long as a product, and there is one in each pass.
+        return self.matrix.T
+
     def added(self, table: Floats) -> Floats:
         """Add up what the encodings of a column have for each of its codes."""
         return table if self.is_joint else self.matrix @ table
 
     def collected(self, table: Floats) -> Floats:
         """Add up what codes of columns have by the codes of encodings."""
-        return table if self.is_joint else self.matrix.T @ table
+        return table if self.is_joint else self._transposed @ table
 
     def by_column(self, values: Floats) -> Floats:
         """Add up what the encodings of each column have, along the first axis."""
