@@ -39,6 +39,31 @@ Cuts = Callable[[Floats, NDArray[np.int64]], Floats]
 BARS = (2.0, 1.0, 0.75, 0.5, 0.25, 0.1, 0.0)
 
 
+def share_by_rows(n_range: int, n_rows: int) -> float:
+    """Return the share in the program that RNB's authors published.
+
+    https://github.com/shellpower96/Regularized-Naive-Bayes computes it, and then sets
+    it back to 1.
+
+    Examples
+    --------
+    >>> [round(share_by_rows(10, n), 2) for n in (150, 1_000, 5_000, 20_000)]
+    [0.52, 0.62, 0.92, 1.0]
+    """
+    return float(1 / (1 + np.exp(-n_rows / 2000)))
+
+
+def share_by_range(n_range: int, n_rows: int) -> float:
+    """Return the share in the same authors' next program, "SADD".
+
+    Examples
+    --------
+    >>> [round(share_by_range(n, 1_000), 2) for n in (1_000, 500, 10)]
+    [0.73, 0.62, 0.5]
+    """
+    return float(1 / (1 + np.exp(-n_range / n_rows)))
+
+
 def entropy(counts: Floats) -> Floats:
     """Return the entropy in bits of each row of counts.
 
@@ -56,7 +81,7 @@ def mdl_cuts(
     values: Floats,
     classes: NDArray[np.int64],
     *,
-    bar: float = 1.0,
+    bar: float | Callable[[int, int], float] = 1.0,
     correction: bool = True,
     candidates: str = "rows",
     duplicates: bool = True,
@@ -64,7 +89,8 @@ def mdl_cuts(
 ) -> Floats:
     """Cut by Fayyad and Irani's rule, written out; variants by their settings.
 
-    ``bar`` multiplies what a gain has to pass; ``correction`` is the term of the
+    ``bar`` multiplies what a gain has to pass, or is a function of the rows of the
+    range and of all rows that says by how much; ``correction`` is the term of the
     numbers of classes; ``candidates`` are counted by rows, by distinct values, or not
     at all. Without ``duplicates`` equal pairs of value and class count once. With
     ``at_least_one`` the best cut of a column is taken whatever it gains.
@@ -100,7 +126,8 @@ def mdl_cuts(
             k * h - ks[0] * parts[0][best] - ks[1] * parts[1][best]
         )
         bits = {"rows": np.log2(n - 1), "distinct": np.log2(len(places)), "none": 0.0}
-        needed = bar * (bits[candidates] + (delta if correction else 0.0)) / n
+        share = bar(n, len(values)) if callable(bar) else bar
+        needed = share * (bits[candidates] + (delta if correction else 0.0)) / n
         forced = at_least_one and not found
         if h - mean[best] > max(needed, 1e-12) or forced:
             cut = first + int(places[best])
@@ -154,6 +181,8 @@ def ways() -> dict[str, Cuts | str]:
         "at least one cut in each column": partial(mdl_cuts, at_least_one=True),
     }
     bars = (bar for bar in BARS if bar != 1.0)
+    for word, bar in (("n", share_by_rows), ("range", share_by_range)):
+        rules[f"bar by {word}, from the authors' programs"] = partial(mdl_cuts, bar=bar)
     rules |= {f"bar times {bar:g}": partial(mdl_cuts, bar=bar) for bar in bars}
     return rules
 
@@ -236,7 +265,7 @@ def main(words: Sequence[str] | None = None) -> None:
         rows.append(row(way, found[way], printed))
         print(*rows[-1][:5], sep="  ", file=sys.stderr, flush=True)
     base = next(iter(found))
-    tuned = [found[w] for w in (base, *(w for w in found if w.startswith("bar ")))]
+    tuned = [found[w] for w in (base, *(w for w in found if w.startswith("bar times")))]
     best = {name: max(way[name] for way in tuned) for name in printed}
     near = {
         name: min((way[name] for way in tuned), key=lambda x: abs(x - printed[name]))

@@ -27,6 +27,13 @@ def test_methods_of_a_family(run_json, refused):
     )
 
 
+def test_methods_are_found_by_a_word_of_their_papers_and_classes(run_json, refused):
+    found = [row["acronym"] for row in run_json("methods", "kim")]
+    assert found == ["ENB", "DNB", "LNB", "GDNB", "MSE", "AUCNB"]
+    assert [r["acronym"] for r in run_json("methods", "RegularizedNB")] == ["RNB"]
+    assert "There is no method 'magic'" in refused("methods", "magic")
+
+
 def test_methods_marks_the_default(run):
     lines = [line for line in run("methods").out.splitlines() if "(default)" in line]
     assert len(lines) == 1

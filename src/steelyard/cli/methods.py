@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.cli import options, output
+from steelyard.exceptions import ParameterError
 
 if TYPE_CHECKING:
     from steelyard.classifiers.registry import Method
 
-ABOUT = "list every method, or describe one"
+ABOUT = "list every method, find some by a word, or describe one"
 EXAMPLES = """
 steelyard methods
+steelyard methods Kim
 steelyard methods RNB
+steelyard methods RNB --json | jq -r .bibtex
 steelyard methods --family filters
 steelyard methods --json | jq -r '.[].acronym'
 """
@@ -23,7 +26,8 @@ steelyard methods --json | jq -r '.[].acronym'
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    about = "formulas, errata, settings as published and BibTeX of this method"
+    about = "formulas, errata, settings as published and BibTeX of this method; or a "
+    about += "word of its paper, class or what it learns, to find it"
     parser.add_argument("acronym", nargs="?", metavar="ACRONYM", help=about)
     about = "only families whose name contains this"
     parser.add_argument("--family", metavar="TEXT", help=about)
@@ -35,12 +39,20 @@ def run(arguments: argparse.Namespace) -> None:
     import steelyard
     from steelyard.classifiers.registry import DEFAULT, entry_of
 
-    if arguments.acronym is not None:
-        facts = facts_of(entry_of(arguments.acronym))
-        texts = (f"{key.capitalize()}: {value}" for key, value in facts.items())
-        output.present(arguments, lambda: facts, lambda: print(*texts, sep="\n\n"))
-        return
     rows = steelyard.methods().rows()
+    if arguments.acronym is not None:
+        try:
+            entry = entry_of(arguments.acronym)
+        except ParameterError:
+            word = arguments.acronym.lower()
+            rows = [row for row in rows if word in " ".join(row.values()).lower()]
+            if not rows:
+                raise
+        else:
+            facts = facts_of(entry)
+            texts = (f"{key.capitalize()}: {value}" for key, value in facts.items())
+            output.present(arguments, lambda: facts, lambda: print(*texts, sep="\n\n"))
+            return
     if arguments.family is not None:
         families = sorted({row["family"] for row in rows})
         rows = [row for row in rows if arguments.family.lower() in row["family"]]
