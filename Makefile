@@ -44,7 +44,7 @@ test-times: $(VENV)/.installed-dev ## Time all tests, and list the slow ones in 
 	STEELYARD_TEST_TIMES=$(abspath .test-times) $(BIN)/python -m pytest -n 2
 	$(BIN)/python tools/slow_tests.py .test-times
 
-test-engines: $(VENV)/.installed-dev $(VENV)/.installed-engines ## Run exported models in all engines, those of the machine too: PostgreSQL, MariaDB, Java
+test-engines: $(VENV)/.installed-dev $(VENV)/.installed-engines ## Run exported models in all engines, those of the machine too: PostgreSQL, MariaDB, Java, R, LibreOffice
 	STEELYARD_MATRIX_ROWS=2000 $(BIN)/python -m pytest -m "engines or not engines" tests/export tests/scale/test_spark.py tests/scale/test_spark_stage.py tests/test_mlflow.py tests/test_service.py
 
 test-oldest: $(OLDEST)/.installed ## Run the tests with the lowest versions that pyproject.toml allows

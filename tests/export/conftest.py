@@ -222,3 +222,9 @@ def mariadb():
     """A MariaDB server, and how tables are filled."""
     for server, module in served("mariadb"):
         yield server, module.insert
+
+
+@pytest.fixture(scope="session")
+def libreoffice():
+    """A LibreOffice, and the module with rows as a person types them."""
+    yield from served("libreoffice")

@@ -10,8 +10,8 @@ import pytest
 import steelyard as sy
 from steelyard import export
 from steelyard.exceptions import ParameterError
+from steelyard.export.check import ENGINES, onnx_feed
 from steelyard.export.check import check as check_engine
-from steelyard.export.check import onnx_feed
 from steelyard.export.excel import to_excel
 from steelyard.export.plan import Sum
 from steelyard.export.sql_dialect import DIALECTS
@@ -217,6 +217,18 @@ def test_programs(case, kind, need_engine):
         refuse_weka(clf, to_excel)
         X = X[: len(X) // 10]  # 0.03 s a row
     found = check_engine(clf, X, kind)
+    assert found.agrees, str(found)
+
+
+@pytest.mark.engines
+def test_libreoffice(case, libreoffice, monkeypatch):
+    server, module = libreoffice
+    clf, X, _, _ = case
+    if not isinstance(export.plan_of(clf).root, Sum):
+        pytest.skip("is not one sum")
+    refuse_weka(clf, to_excel)
+    monkeypatch.setitem(ENGINES, "xlsx", ("LibreOffice", server.score))
+    found = check_engine(clf, module.as_typed(clf, X), "xlsx")
     assert found.agrees, str(found)
 
 
