@@ -53,6 +53,72 @@ def test_a_task_that_is_lost_is_made_good(frame, tmp_path):
     np.testing.assert_array_equal(there.counts_.by_code, safe.counts_.by_code)
 
 
+_EXECUTORS = """
+import os, signal, sys
+import numpy as np, pandas as pd, pyarrow as pa
+from pyspark.sql import SparkSession
+from sklearn.base import clone
+import steelyard as sy
+
+made = SparkSession.builder.master("local-cluster[2,1,700]")
+for name, value in {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.executor.memory": "700m",
+    "spark.default.parallelism": "4",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}.items():
+    made = made.config(name, value)
+spark = made.getOrCreate()
+spark.sparkContext.setLogLevel("OFF")
+table, killed = pd.read_pickle(sys.argv[1]), []
+# Without a shuffle, which would change the order of rows when it is made again.
+frame = spark.createDataFrame(table).persist()
+assert frame.rdd.getNumPartitions() == 4
+rows, names = frame.toPandas(), ["a", "b", "x"]
+
+def executors():
+    # A process of Python is a child of a daemon, which is one of the executor.
+    def pid(batches):
+        parent = open(f"/proc/{os.getppid()}/stat").read().rpartition(")")[2].split()[1]
+        yield pa.record_batch({"pid": [int(parent)]})
+    return {row.pid for row in frame.mapInArrow(pid, "pid long").collect()}
+
+def kill(at):
+    if at.step == "fit" and not killed:
+        killed.append(sorted(executors())[0])
+        os.kill(killed[0], signal.SIGKILL)
+
+before = executors()
+assert len(before) == 2
+clf = sy.ShrinkageNB(interactions=None)
+safe = clone(clf).fit(frame, "y").predict_proba(rows[names])
+with sy.watch(kill):
+    there = clone(clf).fit(frame, "y").predict_proba(rows[names])
+assert killed and killed[0] not in executors()
+np.testing.assert_array_equal(there, safe)
+here = clf.fit(rows[names], rows["y"]).predict_proba(rows[names])
+np.testing.assert_allclose(there, here, rtol=0, atol=1e-10)
+spark.stop()
+"""
+
+
+def run_alone(program, *arguments):
+    """Run a program in a process of its own: one process has one kind of session."""
+    command = [sys.executable, "-W", "ignore", "-c", program, *map(str, arguments)]
+    own = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run(
+        command, env={**os.environ, **own}, capture_output=True, text=True
+    )
+    assert not done.returncode, done.stderr[-3000:]
+
+
+def test_an_executor_that_is_killed_is_made_good_to_the_bit(table, tmp_path):
+    """Of two executors one is killed in the first pass of a fit."""
+    table.drop(columns="w").to_pickle(tmp_path / "rows")
+    run_alone(_EXECUTORS, tmp_path / "rows")
+
+
 def test_predictions_are_columns_of_the_frame(frame):
     clf = sy.NaiveBayes().fit(frame.select(*FEATURES, "y"), "y")
     found = clf.predict_proba(frame).toPandas()
@@ -248,15 +314,9 @@ spark.stop()
 
 
 def test_a_session_of_spark_connect_learns_and_predicts(table, tmp_path):
-    """In a process of its own: one process has one kind of session."""
     pytest.importorskip("grpc")
     table.drop(columns="w").to_pickle(tmp_path / "rows")
-    command = [sys.executable, "-W", "ignore", "-c", _CONNECT, str(tmp_path / "rows")]
-    own = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    done = subprocess.run(
-        command, env={**os.environ, **own}, capture_output=True, text=True
-    )
-    assert not done.returncode, done.stderr[-3000:]
+    run_alone(_CONNECT, tmp_path / "rows")
 
 
 def test_pyspark_that_is_too_old_is_refused():
