@@ -8,6 +8,6 @@ modules that are loaded when they are first used, and ``one_cell`` rules for a s
 cell.
 """
 
-from steelyard._common.loading import Later, names_of, np
+from steelyard._common.loading import Later, import_optional, names_of, np
 
-__all__ = ["Later", "names_of", "np"]
+__all__ = ["Later", "import_optional", "names_of", "np"]

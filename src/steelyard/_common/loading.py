@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Later", "names_of", "np"]
+__all__ = ["Later", "import_optional", "names_of", "np"]
 
 
 class Later:
@@ -32,6 +32,19 @@ if TYPE_CHECKING:
     import numpy as np
 else:
     np = Later("numpy")
+
+
+def import_optional(module: str, what: str, package: str) -> Any:
+    """Import a module of an optional dependency, or raise an error on how to get it."""
+    try:
+        return import_module(module)
+    except ImportError:
+        name = module.partition(".")[0]
+        raise ModuleNotFoundError(
+            f"{what} {name}, which is not installed. Install it with: pip install "
+            f"'{package}'",
+            name=name,
+        ) from None
 
 
 def names_of(package: str, **modules: str) -> tuple[Callable[[str], Any], list[str]]:

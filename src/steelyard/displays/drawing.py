@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from steelyard._common.loading import import_optional
 from steelyard._common.text import shortened
 from steelyard.explain.shared import position_of
 
@@ -84,14 +85,7 @@ class Display:
 
 def pyplot() -> Any:
     """Import matplotlib's pyplot, or raise an error on how to install it."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError(
-            "Pictures need matplotlib, which is not installed. Install it with: "
-            "pip install 'steelyard[plot]'"
-        ) from None
-    return plt
+    return import_optional("matplotlib.pyplot", "Pictures need", "steelyard[plot]")
 
 
 def line_colour(i: int) -> str:

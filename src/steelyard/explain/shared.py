@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats
 from steelyard._common.html import element, escape
+from steelyard._common.loading import import_optional
 from steelyard._common.text import as_plain, did_you_mean
 from steelyard.classifiers.fitted import answering_model
 from steelyard.exceptions import ParameterError, check_fitted
@@ -52,14 +53,8 @@ class Tabular(PlainData):
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a frame of pandas: a line for each attribute, value or cell."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError(
-                "Frames need pandas, which is not installed. Install it with: "
-                "pip install pandas"
-            ) from None
-        return pd.DataFrame(self._frame_columns())
+        pd = import_optional("pandas", "Frames need", "pandas")
+        return cast("pandas.DataFrame", pd.DataFrame(self._frame_columns()))
 
     def _frame_columns(self) -> dict[str, Any]:
         """Return the columns of the frame by name."""

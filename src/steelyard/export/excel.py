@@ -14,6 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
+from steelyard._common.loading import import_optional
 from steelyard.exceptions import ParameterError
 from steelyard.export.plan import (
     UNKNOWN_CELLS,
@@ -419,13 +420,7 @@ def _plain(cell: Any, value: Any) -> None:
 
 def new_workbook() -> Any:
     """Return an empty workbook; openpyxl is an optional dependency."""
-    try:
-        return import_module("openpyxl").Workbook()
-    except ImportError:
-        raise ImportError(
-            "Workbooks need openpyxl, which is not installed. Install it with: "
-            "pip install openpyxl"
-        ) from None
+    return import_optional("openpyxl", "Workbooks need", "openpyxl").Workbook()
 
 
 def packed_workbook(book: Any) -> bytes:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.loading import import_optional
 from steelyard._common.text import did_you_mean
 from steelyard.exceptions import ParameterError
 from steelyard.export.plan import (
@@ -188,24 +189,12 @@ def _refuse(plan: Plan, missing_text: str, form: str, contributions: bool) -> No
             ) from None
 
 
-def _load_onnx() -> Any:
-    """Import the package onnx, or raise an error on how to install it."""
-    try:
-        onnx = import_module("onnx")
-        import_module("onnx.checker")
-    except ImportError as error:
-        raise ParameterError(
-            "Writing ONNX needs the package onnx, which is not installed. Install it "
-            "with `pip install steelyard[onnx]`."
-        ) from error
-    return onnx
-
-
 class _Graph:
     """Nodes and constants; equal ones are written once, and no name is taken."""
 
     def __init__(self, taken: Sequence[str]) -> None:
-        self.onnx = _load_onnx()
+        import_optional("onnx.checker", "ONNX files need", "steelyard[onnx]")
+        self.onnx = import_module("onnx")
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self._names: dict[Any, str] = {}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 
+from steelyard._common.loading import import_optional
 from steelyard.exceptions import ParameterError, TableError
 
 if TYPE_CHECKING:
@@ -299,10 +300,5 @@ def open_files(
 
 
 def _need_pyarrow() -> None:
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        raise ImportError(
-            "Sources larger than memory are read by pyarrow, which is not installed. "
-            "Try: pip install 'steelyard[scale]'"
-        ) from None
+    what = "Sources larger than memory are read by"
+    import_optional("pyarrow", what, "steelyard[scale]")
