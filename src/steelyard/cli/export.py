@@ -67,8 +67,10 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.check is not None:
         from steelyard.export.check import EngineMissingError, check
 
+        plain = argparse.Namespace(**dict.fromkeys(options.READING))
+        table, _ = next(rows_for(clf, arguments.check, plain, rows=_SAMPLE_ROWS))
         try:
-            checked = check(clf, _sample(clf, arguments.check), kind, **chosen)
+            checked = check(clf, table.to_pandas(), kind, **chosen)
         except EngineMissingError as error:
             # The file may be for another machine, which has the engine.
             lacking = str(error)
@@ -104,10 +106,3 @@ def _chosen(arguments: argparse.Namespace) -> dict[str, Any]:
     names |= {"missing_text", "inputs", "target"}
     chosen = options.given(arguments, " ".join(names))
     return chosen | ({"probabilities": False} if arguments.no_probabilities else {})
-
-
-def _sample(clf: Any, path: str) -> Any:
-    """Read the first rows of a file."""
-    plain = argparse.Namespace(**dict.fromkeys(options.READING))
-    table, _ = next(rows_for(clf, path, plain, rows=_SAMPLE_ROWS))
-    return table.to_pandas()

@@ -8,7 +8,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard._common.loading import import_optional
 from steelyard._common.text import did_you_mean
@@ -225,15 +224,14 @@ class _Graph:
         key = (array.dtype.str, array.shape, content)
         if key not in self._names:
             name = self._names[key] = self._name("constant")
-            self.constants.append(self._tensor(array, name))
+            if array.dtype == object:
+                text = [value.encode() for value in array.tolist()]
+                kind = self.onnx.TensorProto.STRING
+                made = self.onnx.helper.make_tensor(name, kind, array.shape, text)
+            else:
+                made = self.onnx.numpy_helper.from_array(array, name)
+            self.constants.append(made)
         return self._names[key]
-
-    def _tensor(self, array: NDArray[Any], name: str) -> Any:
-        if array.dtype == object:
-            text = [value.encode() for value in array.tolist()]
-            kind = self.onnx.TensorProto.STRING
-            return self.onnx.helper.make_tensor(name, kind, array.shape, text)
-        return self.onnx.numpy_helper.from_array(array, name)
 
     def _name(self, op: str) -> str:
         return f"{self._prefix}{op}_{len(self._names)}"

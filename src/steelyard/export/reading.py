@@ -23,7 +23,6 @@ from steelyard.export.plan import (
     Lookup,
     Marginal,
     Mixture,
-    Node,
     Pairs,
     Plan,
     Row,
@@ -44,23 +43,11 @@ _INSTEAD = "Use `save`, or a method that is a sum, such as WANBIA-CLL."
 
 
 def plan_of(clf: BaseNB, *, is_exact: bool = False) -> Plan:
-    """Return a fitted classifier as a plan.
+    """Return a fitted sum, mixture, one-vs-one or vote of sums as a plan.
 
-    Parameters
-    ----------
-    clf : BaseNB
-        A classifier whose model is a sum, a mixture, one-vs-one or a vote of sums.
-    is_exact : bool, default=False
-        Whether there is a term for each attribute, as ``predict_proba`` adds them up.
-        Otherwise terms that add nothing are left out.
+    With ``is_exact`` there is a term for each attribute, in the order in which
+    ``predict_proba`` adds them up; otherwise terms that add nothing are left out.
 
-    Returns
-    -------
-    Plan
-        Plain terms that add up to what ``predict_proba`` computes.
-
-    Examples
-    --------
     >>> from sklearn.datasets import load_iris
     >>> from steelyard import NaiveBayes
     >>> clf = NaiveBayes().fit(*load_iris(return_X_y=True, as_frame=True))
@@ -108,7 +95,7 @@ def plan_of_model(name: str, model: Any, is_exact: bool) -> Plan:
         tuple(columns_of(schema)),
         tuple(schema.labels()),
         tuple(classes),
-        _node(model, tuple(range(len(classes))), is_exact),
+        _NODES[model.kind](model, tuple(range(len(classes))), is_exact),
     )
 
 
@@ -160,10 +147,6 @@ def columns_of(schema: TableSchema) -> Iterator[Column]:
 # ------------------------------------------------------------------------------- models
 
 
-def _node(model: Any, classes: tuple[int, ...], is_exact: bool) -> Node:
-    return _NODES[model.kind](model, classes, is_exact)
-
-
 def _mixture(model: Any, classes: tuple[int, ...], is_exact: bool) -> Mixture:
     parts = tuple(_sum(m, classes, is_exact) for m in (model.specific, model.shared))
     shares = (float(model.alpha), 1.0 - float(model.alpha))
@@ -180,13 +163,10 @@ def _pairs(model: Any, classes: tuple[int, ...], is_exact: bool) -> Pairs:
 
 def _vote(model: Any, classes: tuple[int, ...], is_exact: bool) -> Sum | Vote:
     sums = tuple(_sum(part, classes, is_exact) for part in model.models)
+    if len(sums) == 1:
+        return sums[0]
     votes = tuple(map(float, _listed(model.votes)))
-    # A vote of one is that one.
-    return (
-        sums[0]
-        if len(sums) == 1
-        else Vote(classes, sums[0].tie_order, sums, model.form, votes)
-    )
+    return Vote(classes, sums[0].tie_order, sums, model.form, votes)
 
 
 def _sum(model: Any, classes: tuple[int, ...], is_exact: bool) -> Sum:

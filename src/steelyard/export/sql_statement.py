@@ -39,7 +39,9 @@ class Statement:
         is_single: bool = False,
     ) -> None:
         self.dialect, self.source, self.keep = dialect, source, list(keep)
-        self.prefix = _absent_prefix("sy_", texts)
+        self.prefix, joined = "sy_", "\n".join(texts).lower()
+        while self.prefix in joined:
+            self.prefix += "_"
         self._pattern = re.compile(rf"\b{self.prefix}\d+\w*")
         self._level: dict[str, int] = {}
         self._stages: list[dict[str, str]] = []
@@ -274,11 +276,3 @@ def wrapped(text: str, quoted: str) -> str:
             lines.append(line.rstrip())
             line = indent + token
     return "\n".join([*lines, line])
-
-
-def _absent_prefix(prefix: str, texts: Iterable[str]) -> str:
-    """Return a prefix that no text contains."""
-    joined = "\n".join(texts).lower()
-    while prefix in joined:
-        prefix += "_"
-    return prefix

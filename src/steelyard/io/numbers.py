@@ -306,8 +306,8 @@ def read_numbers(
         inner = text[1:-1] if is_bracketed else text
         if match := pattern.fullmatch(inner):
             parsed[text] = _number(match, inner, decimal, is_bracketed)
-        elif (number := _plain_word(text)) is not None:
-            parsed[text] = Number(number)
+        elif text.lower().lstrip("+-") in ("inf", "infinity"):
+            parsed[text] = Number(float(text))  # tables refuse it with a message
     return parsed
 
 
@@ -341,8 +341,3 @@ def _pattern(decimal: str, thousands: str, unit: str) -> re.Pattern[str]:
         rf"(?:(?P<grouped>{grouped})|(?P<plain>(?P<fortran>{fortran})|{plain}))"
         rf"\s*(?P<after>{CURRENCY}|%|{units})?"
     )
-
-
-def _plain_word(text: str) -> float | None:
-    """Return infinity if a text names it; tables refuse it with a message."""
-    return float(text) if text.lower().lstrip("+-") in ("inf", "infinity") else None

@@ -197,7 +197,8 @@ def find_column(name: str, columns: Iterable[Any], where: str, hint: str = "") -
     names = [str(column) for column in columns]
     if name in names:
         return name
-    if sum(map(_is_number, names)) > 1:
+    plain = (name.replace(".", "", 1).replace(",", "", 1) for name in names)
+    if sum(map(str.isdigit, plain)) > 1:
         hint += " If its first line has no names, set `no_header`."
     if len(names) == 1 and any(mark in names[0] for mark in ";\t|,"):
         hint += " If its cells are separated differently, set `separator`."
@@ -213,10 +214,6 @@ def check_distinct(names: Sequence[str], where: str) -> None:
         twice = next(name for name in names if names.count(name) > 1)
         problem = f"{where} has two columns named {twice!r}."
         raise ColumnError(f"{problem} Rename one of them.")
-
-
-def _is_number(text: str) -> bool:
-    return text.replace(".", "", 1).replace(",", "", 1).isdigit()
 
 
 def close_names(name: str, known: Iterable[str]) -> str:

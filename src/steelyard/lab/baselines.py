@@ -60,15 +60,9 @@ def _ordinal() -> list[Any]:
 
 
 def _as_categories(X: Any) -> Any:
-    """Convert every column that is not numeric to categories."""
-    return X.astype(
-        dict.fromkeys(X.select_dtypes(exclude="number").columns, "category")
-    )
-
-
-def _categories() -> list[Any]:
-    """Return the types of columns: EBM takes text of digits for numbers."""
-    return [FunctionTransformer(_as_categories)]
+    """Convert columns that are not numeric: EBM takes text of digits for numbers."""
+    names = X.select_dtypes(exclude="number").columns
+    return X.astype(dict.fromkeys(names, "category"))
 
 
 def _piped(
@@ -80,9 +74,9 @@ def _piped(
     return make
 
 
-def _ebm(**settings: Any) -> Any:
-    glassbox = import_module("interpret.glassbox")
-    return glassbox.ExplainableBoostingClassifier(**settings)
+def _class_of(module: str, name: str) -> Callable[..., Any]:
+    """Return what makes a classifier of a library that is loaded then."""
+    return lambda **settings: getattr(import_module(module), name)(**settings)
 
 
 class CatBoostTable(ClassifierMixin, BaseEstimator):
@@ -118,14 +112,6 @@ class CatBoostTable(ClassifierMixin, BaseEstimator):
         )
 
 
-def _catboost(**settings: Any) -> CatBoostTable:
-    return CatBoostTable(settings)
-
-
-def _lightgbm(**settings: Any) -> Any:
-    return import_module("lightgbm").LGBMClassifier(**settings)
-
-
 def _khiops(**settings: Any) -> Any:
     # It looks for its own program on the search path, which lacks the folder of an
     # environment that is not activated.
@@ -148,13 +134,16 @@ BASELINES: dict[str, Callable[..., BaseEstimator]] = {
 """What makes each baseline, by name; the last four only if installed."""
 
 if find_spec("interpret") is not None:
-    BASELINES["EBM"] = _piped(_categories, _ebm, random_state=0, n_jobs=1)
-if find_spec("lightgbm") is not None:
-    BASELINES["LightGBM"] = _piped(
-        _ordinal, _lightgbm, random_state=0, n_jobs=1, verbose=-1
+    ebm = _class_of("interpret.glassbox", "ExplainableBoostingClassifier")
+    BASELINES["EBM"] = _piped(
+        lambda: [FunctionTransformer(_as_categories)], ebm, random_state=0, n_jobs=1
     )
+if find_spec("lightgbm") is not None:
+    lightgbm = _class_of("lightgbm", "LGBMClassifier")
+    quiet = {"random_state": 0, "n_jobs": 1, "verbose": -1}
+    BASELINES["LightGBM"] = _piped(_ordinal, lightgbm, **quiet)
 if find_spec("catboost") is not None:
-    BASELINES["CatBoost"] = _catboost
+    BASELINES["CatBoost"] = lambda **settings: CatBoostTable(settings)
 if find_spec("khiops") is not None:
     BASELINES["Khiops"] = _khiops
 

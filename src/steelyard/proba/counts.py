@@ -345,7 +345,7 @@ def _add_histogram(
 ) -> None:
     """Count some columns and rows, into hist (K, V) or (K, bytes)."""
     values = block.values[rows]
-    if block.is_row_major:
+    if block.values.flags.c_contiguous:
         counting.count_rows(values, starts, y, weights, hist)
     elif (
         hist.dtype == _NARROW

@@ -129,11 +129,6 @@ class CodeBlock:
         """Rows that a column takes in a spread table: odd, or far from a power of 2."""
         return BYTE_STRIDE if self.n_bytes > 128 else self.n_bytes | 1
 
-    @property
-    def is_row_major(self) -> bool:
-        """Whether the codes of a row are contiguous."""
-        return bool(self.values.flags.c_contiguous)
-
 
 @dataclass(frozen=True)
 class Codes:

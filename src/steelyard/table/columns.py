@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats, Ints
 from steelyard.exceptions import ColumnError
 from steelyard.table import factors
-from steelyard.table.dates import PARTS, days_since_1970
+from steelyard.table.dates import DAY, PARTS
 from steelyard.table.factors import CellKind, Factor, classify_objects, is_missing
 
 __all__ = ["TableColumn", "array_column", "series_column"]
@@ -232,7 +232,8 @@ class DayColumn(ArrayColumn):
     is_date = True
 
     def __init__(self, position: int, name: str | None, dates: NDArray[Any]) -> None:
-        super().__init__(position, name, days_since_1970(dates))
+        days = np.where(np.isnat(dates), np.nan, dates.astype(np.int64) / DAY)
+        super().__init__(position, name, days)
         self.dates = dates
 
     def take(self, rows: Ints) -> DayColumn:

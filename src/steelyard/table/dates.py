@@ -26,7 +26,7 @@ PARTS: dict[str, range | None] = {
 }
 """Parts of dates besides days, with their values if they are categories."""
 
-_DAY = 86_400_000_000
+DAY = 86_400_000_000
 # 1970-01-01 was a Thursday.
 _FIRST_WEEKDAY = 3
 
@@ -137,11 +137,6 @@ def _since_midnight(time: Any) -> float:
     return float(seconds + time.microsecond / 1e6)
 
 
-def days_since_1970(dates: NDArray[Any]) -> Floats:
-    """Return dates as days with the time of day as a fraction, NaN where missing."""
-    return np.where(np.isnat(dates), np.nan, dates.astype(np.int64) / _DAY)
-
-
 def date_parts(
     position: int, name: str, dates: NDArray[Any]
 ) -> tuple[dict[str, TableColumn], set[str]]:
@@ -178,7 +173,7 @@ def _parts_of(
 ) -> Iterator[tuple[str, Floats]]:
     year = moments.astype("datetime64[Y]").astype(np.int64) + 1970
     month = moments.astype("datetime64[M]").astype(np.int64) % 12 + 1
-    weekday = (micros // _DAY + _FIRST_WEEKDAY) % 7 + 1
-    hour = micros % _DAY // (_DAY // 24)
+    weekday = (micros // DAY + _FIRST_WEEKDAY) % 7 + 1
+    hour = micros % DAY // (DAY // 24)
     for part, values in zip(PARTS, (year, month, weekday, hour), strict=True):
         yield part, np.where(missing, np.nan, values.astype(np.float64))

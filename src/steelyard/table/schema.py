@@ -310,7 +310,10 @@ class TableSchema:
         labels: list[str] = []
         for j, feature in enumerate(self.features):
             name = self._column_name(j)
-            labels.append(_unlike(name, labels) if feature.sides else name)
+            if feature.sides:  # numbered if a column has the name already
+                names = (name if k == 1 else f"{name} ({k})" for k in count(1))
+                name = next(candidate for candidate in names if candidate not in labels)
+            labels.append(name)
         return labels
 
     def _column_name(self, j: int) -> str:
@@ -346,9 +349,3 @@ def feature_labels(schema: TableSchema, positions: Iterable[int]) -> list[Any]:
     """Return attributes as users name them: by name, or by position without names."""
     names = schema.names
     return [int(j) if names is None else names[j] for j in positions]
-
-
-def _unlike(name: str, others: Sequence[str]) -> str:
-    """Return a name, numbered if others have it already."""
-    names = (name if k == 1 else f"{name} ({k})" for k in count(1))
-    return next(candidate for candidate in names if candidate not in others)

@@ -90,7 +90,11 @@ class EqualWidthDiscretizer(Discretizer):
             return np.empty(0)
         edges = _equal_steps(float(values.min()), float(values.max()), self.n_bins)
         if self.empty == "merge":
-            edges = _merge_empty(values, edges)
+            # One edge stays between every two neighbouring bins with a value.
+            codes = np.empty(len(values), dtype=np.uint32)
+            bin_codes(values, edges, codes, 0)
+            occupied = np.flatnonzero(np.bincount(codes))
+            return midpoints(edges[occupied[:-1]], edges[occupied[1:] - 1])
         return edges
 
 
@@ -107,14 +111,6 @@ def _equal_steps(low: float, high: float, n_bins: int) -> Array:
     # highest value, which would leave nothing on their right.
     edges = np.unique(edges)
     return edges[edges < high]
-
-
-def _merge_empty(values: Array, edges: Array) -> Array:
-    """Leave one edge between every two neighbouring bins with a value."""
-    codes = np.empty(len(values), dtype=np.uint32)
-    bin_codes(values, edges, codes, 0)
-    occupied = np.flatnonzero(np.bincount(codes))
-    return midpoints(edges[occupied[:-1]], edges[occupied[1:] - 1])
 
 
 class EqualFrequencyDiscretizer(Discretizer):

@@ -241,8 +241,9 @@ def _merged(bounds: _Keys, mass: Floats, shift: int) -> _Table:
     """Take cells together that have the same prefix, as short as need be."""
     order = np.argsort(bounds[:, 0], kind="stable")
     bounds, mass = bounds[order], mass[order]
-    shift = _shortest_shift(bounds[:, 0], shift, most_cells(mass.shape[1]))
-    is_new = np.ones(len(bounds), dtype=bool)
+    limit, is_new = most_cells(mass.shape[1]), np.ones(len(bounds), dtype=bool)
+    while np.count_nonzero(np.diff(bounds[:, 0] >> np.uint64(shift))) >= limit:
+        shift += 1
     is_new[1:] = np.diff(bounds[:, 0] >> np.uint64(shift)) != 0
     first = np.flatnonzero(is_new)
     if len(first) == len(bounds):
@@ -250,13 +251,6 @@ def _merged(bounds: _Keys, mass: Floats, shift: int) -> _Table:
     high = np.maximum.reduceat(bounds[:, 1], first)
     merged = np.stack([bounds[first, 0], high], axis=1)
     return merged, np.add.reduceat(mass, first, axis=0), shift
-
-
-def _shortest_shift(keys: _Keys, shift: int, limit: int) -> int:
-    """Return the least shift of sorted keys that leaves at most ``limit`` prefixes."""
-    while np.count_nonzero(np.diff(keys >> np.uint64(shift))) >= limit:
-        shift += 1
-    return shift
 
 
 class Numbers:
