@@ -107,11 +107,11 @@ _FURTHER = {
     "FixedEdgesDiscretizer": "steelyard.table.discretizers",
     "GridDiscretizer": "steelyard.table.discretizers",
     "MDLDiscretizer": "steelyard.table.discretizers",
-    "Notice": "steelyard.notices",
+    "Notice": "steelyard.notices.notice",
     "TableEncoder": "steelyard.table.encoder",
     "compare": "steelyard.lab.runner",
     "evaluate": "steelyard.evaluation.evaluate",
-    "has_device": "steelyard.gpu",
+    "has_device": "steelyard.gpu.devices",
     "load": "steelyard.persistence",
     "merge": "steelyard.classifiers.merging",
     "method": "steelyard.classifiers.registry",
@@ -145,8 +145,6 @@ class MethodTable(tuple[Method, ...]):
     ['NB', 'NB-Laplace', 'GNB', 'GNB-Weka']
     """
 
-    _columns = ("acronym", "class", "family", "learns", "settings", "paper")
-
     def rows(self) -> list[dict[str, str]]:
         """Return the table as one mapping of texts per method."""
         return [
@@ -162,9 +160,9 @@ class MethodTable(tuple[Method, ...]):
         ]
 
     def __repr__(self) -> str:
-        cells = [[row[c] for c in self._columns] for row in self.rows()]
-        is_numeric = [False] * len(self._columns)
-        return text_table(self._columns, cells, is_numeric, rule=False, max_width=None)
+        header, rows = list(self.rows()[0]), [[*row.values()] for row in self.rows()]
+        are_numbers = [False] * len(header)
+        return text_table(header, rows, are_numbers, rule=False, max_width=None)
 
 
 def methods() -> MethodTable:

@@ -49,8 +49,6 @@ from steelyard.table.encoding import bins_of, encode_numbers
 from steelyard.table.labels import known_labels, labels_of_rows
 from steelyard.table.schema import FeatureSchema, TableSchema
 
-__all__ = ["scorecard_of"]
-
 # Cells are chosen on at most this number of rows, evenly spaced.
 _MAX_ROWS = 20_000
 

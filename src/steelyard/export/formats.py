@@ -17,7 +17,7 @@ from steelyard._common.text import did_you_mean
 from steelyard.exceptions import ParameterError
 
 if TYPE_CHECKING:
-    from steelyard.classifiers.base import BaseNB
+    from steelyard.classifiers.base.estimator import BaseNB
 
 
 __all__ = ["write"]

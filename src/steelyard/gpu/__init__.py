@@ -7,15 +7,3 @@ used. ``arrays`` takes arrays of CuPy and PyTorch, and predicts; ``device_place`
 what is done to training rows, in ``device_codes``, ``device_counts`` and
 ``device_rows`` (passes). The kernels are in ``kernels.cuda``.
 """
-
-from typing import TYPE_CHECKING
-
-from steelyard._common import names_of
-
-if TYPE_CHECKING:
-    from steelyard.gpu.devices import *  # noqa: F403
-
-__getattr__, __all__ = names_of(
-    "steelyard.gpu",
-    devices="has_device",
-)

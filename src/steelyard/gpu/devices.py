@@ -12,8 +12,6 @@ from steelyard.exceptions import ParameterError, warn_user
 from steelyard.fitting.recipe import DEVICE, RowsHere
 from steelyard.model.training import TrainingSet
 
-__all__ = ["has_device"]
-
 
 def has_device(name: str = "cuda") -> bool:
     """Whether a device can be used by ``device=name``.

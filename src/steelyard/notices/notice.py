@@ -11,8 +11,6 @@ from typing import Any
 from steelyard._common.text import counted, listed
 from steelyard.table.schema import FeatureSchema, TableSchema
 
-__all__ = ["Notice"]
-
 # Severity of each kind, and what several columns of it have in common; 1 for others.
 _KINDS = {
     "leak": (3, "give the class away"),

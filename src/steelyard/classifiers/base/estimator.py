@@ -45,9 +45,6 @@ from steelyard.proba.smoothing import Estimation
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.labels import is_measured
 
-__all__ = ["DEVICE_SETTING", "BaseNB", "StandardNB"]
-
-
 DEVICE_SETTING: Any = setting(
     default="cpu",
     allowed=DEVICE,
