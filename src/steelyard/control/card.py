@@ -10,7 +10,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from os import PathLike
@@ -144,13 +144,17 @@ class Card:
         )
         return 1.0 / (1.0 + np.exp2(-doublings))
 
-    def ends(self) -> tuple[int, int]:
-        """Return the fewest and the most points that a row can have."""
+    def points_of_columns(self) -> dict[str, list[int]]:
+        """Return the points of all lines of each column."""
         by_column: dict[str, list[int]] = {}
         for row in self.rows:
             by_column.setdefault(row.column, []).append(row.points)
-        low = self.start + sum(map(min, by_column.values()))
-        return low, self.start + sum(map(max, by_column.values()))
+        return by_column
+
+    def ends(self) -> tuple[int, int]:
+        """Return the fewest and the most points that a row can have."""
+        points = self.points_of_columns().values()
+        return self.start + sum(map(min, points)), self.start + sum(map(max, points))
 
     def scale(self, most: int = 20) -> list[tuple[int, float]]:
         """Return totals in even steps, and the probability of each."""
@@ -178,20 +182,6 @@ class Card:
         """Return in words what points mean."""
         double = f"{self.points_to_double:g} more points double the odds"
         return f"Start with {self.start} points; {double} of {self.target}."
-
-    def information_values(self) -> dict[str, float]:
-        """Return the information value of each column, as credit scoring has it."""
-        values: dict[str, float] = {}
-        for row in self.rows:
-            values[row.column] = values.get(row.column, 0.0) + row.information
-        return values
-
-    def best_points(self) -> dict[str, int]:
-        """Return the most points of each column."""
-        best: dict[str, int] = {}
-        for row in self.rows:
-            best[row.column] = max(row.points, best.get(row.column, row.points))
-        return best
 
     def lines(self) -> list[list[str]]:
         """Return the cells of a table of text, a line for the start and each row."""
@@ -296,13 +286,12 @@ class Scorecard:
         (card,) = self.cards
         codes, model = card.fitted._encode(X), card.fitted.model_
         assert isinstance(model, NBModel)
-        names, best = model.schema.labels(), card.best_points()
-        lost = {}
-        for j, name in enumerate(names):
-            if name in best:
+        of_columns, lost = card.points_of_columns(), {}
+        for j, name in enumerate(model.schema.labels()):
+            if name in of_columns:
                 first = int(model.schema.offsets[j])
                 points = model.table[first + codes.column(j).astype(np.int64), 1]
-                lost[name] = best[name] - np.round(points).astype(np.int64)
+                lost[name] = max(of_columns[name]) - np.round(points).astype(np.int64)
         reasons = []
         for i in range(codes.n_rows):
             order = sorted(lost, key=lambda name: -lost[name][i])[:most]
@@ -365,15 +354,12 @@ class Scorecard:
 
     def reasons_in_words(self) -> str:
         """Return how adverse reasons are found, with the text of each column."""
-        best = self.cards[0].best_points()
-        worst: dict[str, int] = {}
-        for row in self.cards[0].rows:
-            worst[row.column] = min(row.points, worst.get(row.column, row.points))
-        most = sorted(best, key=lambda name: worst[name] - best[name])
+        of_columns = self.cards[0].points_of_columns().items()
+        spans = {name: max(points) - min(points) for name, points in of_columns}
         texts = [
-            f"{self.reason_texts.get(name, name)} (up to -{best[name] - worst[name]})"
-            for name in most
-            if best[name] > worst[name]
+            f"{self.reason_texts.get(name, name)} (up to -{spans[name]})"
+            for name in sorted(spans, key=lambda name: -spans[name])
+            if spans[name] > 0
         ]
         how = f"Adverse reasons: name up to {_REASONS} columns that lose most points "
         return f"{how}against their best line: {'; '.join(texts)}."
@@ -519,8 +505,7 @@ def _n_lines(card: Card) -> float:
 
 def _section(card: Card, whole: Scorecard) -> str:
     by_column = groupby(card.rows, key=lambda row: row.column)
-    values = card.information_values()
-    tables = [_column_table(name, rows, values[name]) for name, rows in by_column]
+    tables = [_column_table(name, list(rows)) for name, rows in by_column]
     tables.append(_scale_table(card))
     several = len(whole.cards) > 1
     notes = [*whole.notes(), *([_ONE_EACH] if several else [])]
@@ -557,7 +542,7 @@ def _document(whole: Scorecard) -> str:
     )
 
 
-def _column_table(name: str, rows: Iterator[CardRow], information: float) -> str:
+def _column_table(name: str, rows: Sequence[CardRow]) -> str:
     heads = ("", "points", "rows", "rate", _WOE)
     head = "".join(element("th", text) for text in heads)
     lines = [element("tr", head)]
@@ -572,7 +557,7 @@ def _column_table(name: str, rows: Iterator[CardRow], information: float) -> str
         )
         lines.append(element("tr", cells, data_points=str(row.points)))
     body = element("tbody", "".join(lines))
-    worth = element("small", f" IV {information:.2f}")
+    worth = element("small", f" IV {sum(row.information for row in rows):.2f}")
     return element("table", element("caption", escape(name) + worth) + body)
 
 

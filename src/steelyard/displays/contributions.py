@@ -92,7 +92,7 @@ class ValueCurveDisplay(draw.Display):
         evidence, half = table.evidence, table.half_width
         curves: _Curves = []
         for i, c in enumerate(self._chosen()):
-            style = {"color": draw.FOR if two else draw.line_colour(i)}
+            style = {"color": draw.FOR if two else draw.LINES[i % len(draw.LINES)]}
             style["label"] = draw.label(table.classes[c], 28)
             curves.append((evidence[:, c], None if half is None else half[:, c], style))
         if table.points is not None:
@@ -207,7 +207,7 @@ class ValueCurveDisplay(draw.Display):
         """Draw counts as pale bars in the lowest quarter, on a separate axis."""
         low, high = ax.get_ylim()
         ax.set_ylim(low - 0.33 * (high - low), high)
-        draw.bare(draw.count_bars(ax, positions, rows, widths, 4.2), "top")
+        draw.bare(draw.count_bars(ax, positions, rows, widths), "top")
 
 
 @dataclass(eq=False, repr=False)

@@ -88,11 +88,6 @@ def pyplot() -> Any:
     return import_optional("matplotlib.pyplot", "Pictures need", "steelyard[plot]")
 
 
-def line_colour(i: int) -> str:
-    """Return the colour of one of several lines."""
-    return LINES[i % len(LINES)]
-
-
 def side_colour(amount: float) -> str:
     """Return the colour of a contribution, by its sign."""
     return FOR if amount >= 0 else AGAINST
@@ -131,17 +126,14 @@ def sides(left: str, what: str, right: str) -> str:
     return f"← {left} · {what} · {right} →"
 
 
-def count_bars(ax: Any, positions: Any, rows: Any, widths: Any, height: float) -> Any:
-    """Draw counts as pale bars, ``height`` times less high than the picture.
-
-    Returns their axes: a separate vertical scale, behind the given axes.
-    """
+def count_bars(ax: Any, positions: Any, rows: Any, widths: Any) -> Any:
+    """Draw counts as pale bars at the foot of a picture; return their axes."""
     twin = ax.twinx()
     ax.set_zorder(twin.get_zorder() + 1)
     ax.patch.set_visible(False)
     twin.bar(positions, rows, widths, color=PALE, zorder=0)
     top = max(rows.max(), 1)
-    twin.set_ylim(0.0, height * top)
+    twin.set_ylim(0.0, 4.2 * top)
     # Counts are whole; weights of rows need not be.
     shown = f"{top:g}" if isinstance(top, float) else f"{top}"
     twin.set_yticks([0, top], ["0", shown])
