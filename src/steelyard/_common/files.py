@@ -114,7 +114,9 @@ class WorkFolder:
         self.base = Path(tempfile.gettempdir() if base is None else base)
         remove_leftovers(self.base)
         self.path, lock = _create(self.base)
-        self._remove = weakref.finalize(self, _remove_own, self.path, lock, os.getpid())
+        self._remove = weakref.finalize(
+            self, _remove_folder, self.path, lock, os.getpid()
+        )
 
     def close(self) -> None:
         """Remove the folder with all that is in it; once more does nothing."""
@@ -197,7 +199,7 @@ def _create(base: Path) -> tuple[Path, int]:
             os.close(handle)
 
 
-def _remove_own(path: Path, lock: int, owner: int) -> None:
+def _remove_folder(path: Path, lock: int, owner: int) -> None:
     # A fork has the object too, and must not remove what its parent works with.
     if os.getpid() == owner:
         _empty(path)

@@ -131,7 +131,10 @@ def _write_files(clf: Any, explanation: Any, arguments: argparse.Namespace) -> N
     with ExitStack() as files:
         if page is not None:
             path = files.enter_context(output.writing(page, force))
-            clf.to_html(path, _title(clf, arguments), **_page_options(clf, arguments))
+            how = options.chosen(arguments, "card", "language", "edit")
+            if arguments.page_rows:
+                how["rows"] = _some_rows(clf, arguments.data, arguments.page_rows)
+            clf.to_html(path, _title(clf, arguments), **how)
         if picture is not None:
             path = files.enter_context(output.writing(picture, force))
             _draw(explanation, path, picture)
@@ -142,13 +145,6 @@ def _title(clf: Any, arguments: argparse.Namespace) -> str | None:
     """Return the title of the page: that of the option, or the name of the file."""
     is_named = hasattr(clf, "target_name_") or arguments.card is not None
     return arguments.title or (None if is_named else Path(arguments.model).stem)
-
-
-def _page_options(clf: Any, arguments: argparse.Namespace) -> dict[str, Any]:
-    page = {name: getattr(arguments, name) for name in ("card", "language", "edit")}
-    if arguments.page_rows:
-        page["rows"] = _some_rows(clf, arguments.data, arguments.page_rows)
-    return page
 
 
 def _some_rows(clf: Any, path: str, most: int) -> Any:

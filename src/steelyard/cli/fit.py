@@ -69,12 +69,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Fit a model, save it, and print a summary."""
-    if arguments.output is None:
-        arguments.output = _default_output(arguments.data)
+    if arguments.output is None:  # DATA.model.json, in this folder
+        if is_several(arguments.data) or arguments.data == ["-"]:
+            raise ValueError("Name the model file to write with -o.")
+        arguments.output = f"{stem_and_format(arguments.data[0])[0]}.model.json"
     output.check_output(arguments.output, arguments.force)
     method, clf = make_classifier(arguments)
     if arguments.device is not None:
-        _set_device(clf, method, arguments.device)
+        if "device" not in clf.get_params():
+            raise ValueError(f"{method} trains on the CPU only; omit --device.")
+        clf.set_params(device=arguments.device)
     if not hasattr(clf, "save"):
         advice = "try it with evaluate or compare"
         raise ValueError(f"{method} is a baseline and cannot be saved; {advice}.")
@@ -99,11 +103,12 @@ def run(arguments: argparse.Namespace) -> None:
         measured = check["accuracy"], result["majority"]["accuracy"], check["rows"]
         notices = arranged([*notices, *no_error_notice(*measured)])
     dates = dates_in(clf.encoder_.schema_.features)
+    used = {*clf.feature_names_in_} - {*_dropped(clf)}
     summary = {
         "model": arguments.output,
         "method": method,
         **result,
-        "columns": len({dates.get(name, name) for name in _used(clf)}),
+        "columns": len({dates.get(name, name) for name in used}),
         "classes": clf.classes_,
         "strongest": _strongest(clf),
         "notices": output.plain_notices(notices, arguments.parser),
@@ -111,13 +116,6 @@ def run(arguments: argparse.Namespace) -> None:
     }
     lines = [output.in_options(n, arguments.parser) for n in in_lines(notices)]
     output.present(arguments, lambda: summary, lambda: _show(summary, lines))
-
-
-def _default_output(paths: list[str]) -> str:
-    """Return DATA.model.json for one file, in the current folder."""
-    if is_several(paths) or paths == ["-"]:
-        raise ValueError("Name the model file to write with -o.")
-    return f"{stem_and_format(paths[0])[0]}.model.json"
 
 
 def _asked(clf: Any, arguments: argparse.Namespace) -> dict[str, str]:
@@ -131,12 +129,6 @@ def _asked(clf: Any, arguments: argparse.Namespace) -> dict[str, str]:
         with open(arguments.data[0], "rb") as file:
             asked["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
     return asked
-
-
-def _used(clf: Any) -> list[str]:
-    """Return the columns that the model learned from."""
-    left_out = clf.encoder_.schema_.left_out
-    return [n for j, n in enumerate(clf.feature_names_in_) if j not in left_out]
 
 
 def _strongest(clf: Any) -> list[str]:
@@ -161,10 +153,9 @@ def _selection(clf: Any) -> dict[str, Any]:
     return selection
 
 
-def _set_device(clf: Any, method: str, device: str) -> None:
-    if "device" not in clf.get_params():
-        raise ValueError(f"{method} trains on the CPU only; omit --device.")
-    clf.set_params(device=device)
+def _dropped(clf: Any) -> list[str]:
+    """Return the columns that were left out, such as identifiers."""
+    return [clf.feature_names_in_[j] for j in clf.encoder_.schema_.left_out]
 
 
 def _fit_table(clf: Any, method: str, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -227,14 +218,16 @@ def _show(summary: dict[str, Any], noticed: list[str]) -> None:
         output.print_table("Columns", header, rows, 4)
         if n_hidden:
             console.print(f"and {n_hidden} more columns\n")
-    model = escape(summary["model"])
+    model, strongest = escape(summary["model"]), ""
+    if summary["strongest"]:
+        strongest = f"strongest columns: {', '.join(summary['strongest'])}\n"
     console.print(
         f"[bold]{escape(summary['method'])}[/bold] learned "
         f"[bold]{escape(summary['target'])}[/bold] "
         f"({len(classes)} classes: {escape(listed(classes, 6))})\n"
         f"from {summary['rows']} rows and {summary['columns']} columns in "
         f"{summary['fit_seconds']:.2f} s{escape(_checked(summary))}\n"
-        f"{escape(_said(summary['strongest']))}written: [green]{model}[/green]\n"
+        f"{escape(strongest)}written: [green]{model}[/green]\n"
         f"next: steelyard explain {model} --html model.html\n"
         f"      steelyard predict {model} NEW.csv -o predictions.csv",
         soft_wrap=True,
@@ -247,10 +240,6 @@ def _show(summary: dict[str, Any], noticed: list[str]) -> None:
     for key in _TABLES:
         if key in summary:
             output.say(f"\n{RecordTable(summary[key])!r}")
-
-
-def _said(names: list[str]) -> str:
-    return f"strongest columns: {', '.join(names)}\n" if names else ""
 
 
 def _checked(summary: dict[str, Any]) -> str:
@@ -289,8 +278,8 @@ def _cross_validated(
     if weights is not None:
         weights = np.asarray(weights)[rows]
     # Some rows alone might not show which columns are identifiers.
-    aside = [clf.feature_names_in_[j] for j in clf.encoder_.schema_.left_out]
-    table, labels = data.table.iloc[rows].drop(columns=aside), data.target[rows]
+    table = data.table.iloc[rows].drop(columns=_dropped(clf))
+    labels = data.target[rows]
     try:
         with warnings.catch_warnings():
             # The fit has warned of the same table.
@@ -326,7 +315,7 @@ def _describe(table: Any, clf: Any, labels: Mapping[str, str]) -> list[dict[str,
     """
     import pandas as pd
 
-    aside = [clf.feature_names_in_[j] for j in clf.encoder_.schema_.left_out]
+    aside = _dropped(clf)
     suspects = [n.column for n in clf.notices_ if n.kind == "identifier"]
     remarks = dict.fromkeys(suspects, "like an identifier")
     remarks |= dict.fromkeys(aside, "identifier: dropped")

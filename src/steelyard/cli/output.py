@@ -227,7 +227,7 @@ def check_output(path: str | None, force: bool) -> None:
         raise ValueError(f"{path} cannot be written: no permission in {folder}.")
 
 
-def refuse_own_input(arguments: argparse.Namespace) -> None:
+def refuse_to_replace_input(arguments: argparse.Namespace) -> None:
     """Refuse a model in place of its data, and whatever else in place of a model.
 
     Predictions may replace the file of their rows, if that is asked for.

@@ -17,7 +17,7 @@ from typing import Any
 
 from steelyard._common import progress
 from steelyard.cli.options import Parser
-from steelyard.cli.output import in_options, refuse_own_input, show_notes
+from steelyard.cli.output import in_options, refuse_to_replace_input, show_notes
 
 __all__ = ["main"]
 
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings(), _no_lost_interrupt(), _rare_collections():
             _show_warnings(arguments.parser)
-            refuse_own_input(arguments)
+            refuse_to_replace_input(arguments)
             status = arguments.run(arguments)
         sys.stdout.flush()
         show_notes()

@@ -51,7 +51,9 @@ def run(arguments: argparse.Namespace) -> None:
     """Write the card, or print it."""
     output.check_output(arguments.output, arguments.force)
     clf = load_model(arguments.model)
-    rows, label = _card_rows(clf, arguments), _card_label(clf, arguments)
+    rows, label = _card_rows(clf, arguments), None
+    if (name := arguments.label or clf.training_.reading.get("positive")) is not None:
+        label = class_named(clf.classes_, name, "--for")
     settings = options.chosen(arguments, *_SETTINGS.split())
     chosen = {name: value for name, value in settings.items() if value is not None}
     card = clf.scorecard(*rows, target=label, card=arguments.card, **chosen)
@@ -63,12 +65,6 @@ def run(arguments: argparse.Namespace) -> None:
         raise ParameterError(f"--{next(iter(writing))} is for SQL: -o card.sql.")
     else:
         print(card)
-
-
-def _card_label(clf: Any, arguments: argparse.Namespace) -> Any:
-    """Return the class that was named, here or at fit."""
-    name = arguments.label or clf.training_.reading.get("positive")
-    return None if name is None else class_named(clf.classes_, name, "--for")
 
 
 def _card_rows(clf: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:

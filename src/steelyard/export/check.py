@@ -371,8 +371,8 @@ def _in_formulas(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
             for cell in row
         )
         given = zip(inputs, cells, strict=True)
-        found = function(*(cell_of().push(at, np.array(c, object)) for at, c in given))
-        values = [of.value[0, 0] for of in found]
+        pushed = (cell_of().push(at, np.array(c, object)) for at, c in given)
+        values = [of.value[0, 0] for of in function(*pushed)]
         labels.append(values[0])
         proba.append(list(map(float, values[1:])))
     return labels, proba
@@ -409,9 +409,9 @@ base = Session()
 *before, query = json.load(sys.stdin)
 for statement in before:
     base.query(statement)
-found = str(base.query(query, "JSONCompactEachRow"))
+answer = str(base.query(query, "JSONCompactEachRow"))
 base.close()
-sys.stdout.buffer.write(found.encode())
+sys.stdout.buffer.write(answer.encode())
 """
 
 

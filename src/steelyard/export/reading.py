@@ -115,7 +115,7 @@ def _exportable(clf: BaseNB) -> Any:
             "not exported. Use `save`, or TreeAugmentedNB, in which each column has "
             "one parent: that is a sum."
         )
-    if not _is_own(model, *_NODES):
+    if not _is_of_package(model, *_NODES):
         raise ParameterError(
             f"A model of type {type(model).__name__} cannot be exported: it is neither "
             f"a sum over columns nor made of such sums. {_INSTEAD}"
@@ -123,7 +123,7 @@ def _exportable(clf: BaseNB) -> Any:
     return model
 
 
-def _is_own(model: Any, *kinds: str) -> bool:
+def _is_of_package(model: Any, *kinds: str) -> bool:
     """Whether a model is of the package, and of some kind; classes need no loading."""
     is_of_package = type(model).__module__.partition(".")[0] == "steelyard"
     return is_of_package and model.kind in kinds
@@ -156,7 +156,7 @@ def _mixture(model: Any, classes: tuple[int, ...], is_exact: bool) -> Mixture:
 def _pairs(model: Any, classes: tuple[int, ...], is_exact: bool) -> Pairs:
     parts = []
     for (a, b), part in zip(model.pairs, model.models, strict=True):
-        make = _mixture if _is_own(part, "mixture") else _sum
+        make = _mixture if _is_of_package(part, "mixture") else _sum
         parts.append(make(part, (classes[a], classes[b]), is_exact))
     return Pairs(classes, _tie_order(model), model.pairs, tuple(parts))
 
@@ -170,7 +170,7 @@ def _vote(model: Any, classes: tuple[int, ...], is_exact: bool) -> Sum | Vote:
 
 
 def _sum(model: Any, classes: tuple[int, ...], is_exact: bool) -> Sum:
-    if not _is_own(model, "sum"):
+    if not _is_of_package(model, "sum"):
         raise ParameterError(
             f"A part of type {type(model).__name__} cannot be exported. {_INSTEAD}"
         )
@@ -205,8 +205,8 @@ def _marginal(model: Any, classes: tuple[int, ...]) -> Marginal | None:
     odds = [x if math.isfinite(x) else None for x in _listed(moments.value_odds)]
     log_ratio = tuple(_listed(moments.log_ratio))
     scale = float(model.link_scale)
-    own_prior = zip(_listed(model.log_prior), log_ratio, strict=True)
-    start = _channels([prior - ratio / scale for prior, ratio in own_prior])
+    priors = zip(_listed(model.log_prior), log_ratio, strict=True)
+    start = _channels([prior - ratio / scale for prior, ratio in priors])
     sides = [tuple(side.feature for side in f.sides) for f in features[n_columns:]]
     # A column that is left out is in no interaction.
     left_out = {j for j, x in enumerate(odds) if x is None}

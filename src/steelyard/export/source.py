@@ -67,7 +67,7 @@ def to_python(clf: BaseNB) -> str:
     'yes'
     """
     plan = plan_of(clf, is_exact=True)
-    code = "\n\n".join(map(_own_code, _MODULES))
+    code = "\n\n".join(map(_code_of, _MODULES))
     doc = f'"""{about(plan)} score(row) scores a row."""'
     data = layout(plan_data(plan), ascii)
     head = (
@@ -76,7 +76,7 @@ def to_python(clf: BaseNB) -> str:
     return f"{head}{code}\n\nMODEL = {data}\n\nscore = Scorer(MODEL)\n"
 
 
-def _own_code(name: str) -> str:
+def _code_of(name: str) -> str:
     """Return a module that needs the standard library alone, without its docstring."""
     package, module = name.rsplit(".", 1)
     text = (files(package) / f"{module}.py").read_text(encoding="utf-8")

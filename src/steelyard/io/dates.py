@@ -112,10 +112,8 @@ def date_note(name: str, order: str, has_time: bool) -> str:
     >>> date_note("when", "dmy", False)
     'when: dates, day first, read as days, year, month and weekday'
     """
-    views = "days, year, month and weekday"
-    if has_time:
-        views = "days, year, month, weekday and hour"
-    return f"{name}: dates, {ORDERS[order]}, read as {views}"
+    last = "month, weekday and hour" if has_time else "month and weekday"
+    return f"{name}: dates, {ORDERS[order]}, read as days, year, {last}"
 
 
 @dataclass

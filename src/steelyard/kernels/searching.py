@@ -7,7 +7,7 @@ missing), ``posterior (n, K)`` probabilities of the classes so far.
 
 Rows that the counts leave out, one attribute at a time: ``codes (n,)`` of one
 attribute, ``group (n,)`` which tables a row reads, ``table (G, V, K)``
-log-probabilities, ``own_class (G, V, K)`` those of a row's own class, ``y (n,)``
+log-probabilities, ``true_class (G, V, K)`` those of a row's true class, ``y (n,)``
 classes, ``u (n,)`` row weights, ``base (n, K)`` log priors, ``scores (n, K)``,
 ``terms (n, K)`` what one attribute adds to the scores.
 
@@ -140,7 +140,7 @@ def _sum_of_logs(factors, n, length):
 
 
 @kernel()
-def held_out_terms(codes, start, group, table, own_class, y, terms):
+def held_out_terms(codes, start, group, table, true_class, y, terms):
     """Look up an attribute's terms; only the true class has lost the row's count."""
     n, n_classes = terms.shape
     for i in range(n):
@@ -148,7 +148,7 @@ def held_out_terms(codes, start, group, table, own_class, y, terms):
         g = group[i]
         for c in range(n_classes):
             terms[i, c] = table[g, row, c]
-        terms[i, y[i]] = own_class[g, row, y[i]]
+        terms[i, y[i]] = true_class[g, row, y[i]]
 
 
 @kernel()

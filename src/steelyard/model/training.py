@@ -153,7 +153,7 @@ class TrainingSet:
         return self.codes.schema
 
     @property
-    def own_total(self) -> float:
+    def weight_here(self) -> float:
         """Weight of the rows in arrays here, without those before them."""
         weights = self.sample_weight
         return float(self.n_rows) if weights is None else float(weights.sum())

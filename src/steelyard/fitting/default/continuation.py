@@ -117,7 +117,7 @@ class Reservoir:
             np.concatenate(labels).astype(np.uint32)[picked],
             *drawn,
             self.n_drawn_from + chunk.n_rows,
-            self.new_weight + chunk.own_total,
+            self.new_weight + chunk.weight_here,
         )
 
     def is_refit_due(self, total: float) -> bool:

@@ -57,7 +57,7 @@ class JudgedRows:
     table: Floats
     """Log-probabilities, shape (G, V, K)."""
 
-    own: Floats
+    true_class: Floats
     """The same for the true class of a row, shape (G, V, K)."""
 
     numbers: Floats
@@ -96,7 +96,7 @@ class JudgedRows:
         out = np.empty((len(codes), self.base.shape[1]))
         start = int(self.schema.offsets[feature])
         kernels.held_out_terms(
-            codes, start, self.group[rows], self.table, self.own, y, out
+            codes, start, self.group[rows], self.table, self.true_class, y, out
         )
         return out
 
@@ -258,8 +258,8 @@ class _Removal:
             for table in pair:
                 table[self.schema.first_codes] = 0.0
             pairs.append(pair)
-        table, own = (np.ascontiguousarray(part) for part in zip(*pairs, strict=True))
-        return table, own
+        table, true_class = map(np.ascontiguousarray, zip(*pairs, strict=True))
+        return table, true_class
 
 
 @dataclass(frozen=True)
@@ -355,7 +355,7 @@ def left_out(training: TrainingSet) -> JudgedRows:
     few = len(amounts) <= _MAX_TABLES
     removal = _Removal.of(counts, estimation, amounts if few else removed)
     nothing = np.zeros((0, 0, counts.n_classes))
-    table, own = removal.tables() if few else (nothing, nothing)
+    table, true_class = removal.tables() if few else (nothing, nothing)
     numbers = np.ascontiguousarray(training.codes.number_rows(slice(None)))
     return JudgedRows(
         counts.schema,
@@ -365,7 +365,7 @@ def left_out(training: TrainingSet) -> JudgedRows:
         _log_prior_without(training, counts, removed),
         group.astype(np.uint32) if few else np.zeros(len(group), np.uint32),
         table,
-        own,
+        true_class,
         numbers,
         removal=None if few else removal,
         left_out=_RemovedNumbers.of(training, counts, removed),
