@@ -192,8 +192,8 @@ class _Graph:
     """Nodes and constants; equal ones are written once, and no name is taken."""
 
     def __init__(self, taken: Sequence[str]) -> None:
-        import_optional("onnx.checker", "ONNX files need", "steelyard[onnx]")
-        self.onnx = import_module("onnx")
+        self.onnx = import_optional("onnx", "ONNX files need", "steelyard[onnx]")
+        import_module("onnx.checker")
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self._names: dict[Any, str] = {}
