@@ -86,14 +86,12 @@ def _array_from_list(y: Any) -> NDArray[Any]:
         ) from None
 
 
-def encode_labels(
-    y: Any, n_jobs: int | None = None
-) -> tuple[NDArray[Any], NDArray[np.uint32]]:
+def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.uint32]]:
     """Return the sorted classes and the position of every label among them.
 
     Labels that differ by blanks at their ends are one class, with a warning.
     """
-    return joined_labels(as_label_column(y), n_jobs)[:2]
+    return joined_labels(as_label_column(y))[:2]
 
 
 def joined_labels(
