@@ -7,6 +7,7 @@ import pytest
 import steelyard as sy
 from steelyard import export
 from steelyard.exceptions import ParameterError
+from steelyard.export.check import check
 from steelyard.export.r import r_vector, to_r
 
 HEAD = "source('model.R')\n"
@@ -72,6 +73,13 @@ def test_text_that_r_cannot_have_is_refused():
     clf = sy.NaiveBayes().fit(X, ["no", "yes"] * 10)
     with pytest.raises(ParameterError, match="R has no text with the character NUL"):
         to_r(clf)
+
+
+@pytest.mark.parametrize("kind", ["r", "h"])
+def test_a_sample_with_text_that_a_language_cannot_have_is_refused(clf, kind):
+    row = {"sky": "sun\0", "degrees": 1.0, "windy": True, "code": "1"}
+    with pytest.raises(ParameterError, match=r"'sky' of the sample.*NUL, which (R|C) "):
+        check(clf, pd.DataFrame([row]), kind)
 
 
 def test_r_reads_every_bit_of_numbers(run_r):

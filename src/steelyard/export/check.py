@@ -103,6 +103,8 @@ def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Agreement:
         )
     engine, score = ENGINES[name]
     sample = _as_columns(clf, X, FORMATS[kind].reads_dates)
+    if kind in ("r", "h"):
+        _refuse_nul(sample, kind)
     try:
         labels, proba = score(clf, sample, options)
     except Exception as error:
@@ -156,6 +158,16 @@ def _as_onnx_reads(clf: BaseNB, X: Any, missing_text: str) -> tuple[Any, str]:
     X = X.assign(**{name: X[name].mask(of, None) for name, of in gaps.items()})
     counts = ", ".join(f"{of.sum()} of {name}" for name, of in gaps.items())
     return X, f"; cells with the text of a missing cell were taken as such: {counts}"
+
+
+def _refuse_nul(X: Any, kind: str) -> None:
+    """Raise an error for text that a format cannot have, which models have not."""
+    for name, cells in _columns(X).items():
+        if any(isinstance(cell, str) and "\0" in cell for cell in cells):
+            raise ParameterError(
+                f"Column {name!r} of the sample has text with the character NUL, which "
+                f"{FORMATS[kind].name} cannot have. Leave such rows out of the sample."
+            )
 
 
 def _as_columns(clf: BaseNB, X: Any, takes_dates: bool) -> Any:
