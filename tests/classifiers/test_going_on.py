@@ -276,7 +276,7 @@ WRONG_CHUNKS = {
     ),
     "text in a number": (
         lambda X, y: (X.assign(number="a lot"), y),
-        "'number' was continuous",
+        "'number' was numeric",
     ),
 }
 

@@ -124,7 +124,9 @@ def test_text_in_place_of_dates_is_refused_by_the_name_of_the_column(make):
     X, y = dated(days("2023-11-01"))
     clf = make().partial_fit(X, y)
     text = X.assign(when=X["when"].astype(str))
-    message = "^Column 'when' held dates when the model was fitted, and now holds"
+    message = (
+        "^Column 'when' contained dates when the model was fitted, but now contains"
+    )
     for refused in (clf.predict, lambda rows: clf.partial_fit(rows, y)):
         with pytest.raises(ColumnError, match=message):
             refused(text)

@@ -153,7 +153,7 @@ def test_methods_that_are_not_counts_say_so(entry):
         with pytest.raises(NotFittedError):
             sy.merge(clf, clf)
         return
-    with pytest.raises(ParameterError, match=r"is not a model of counts.*scan"):
+    with pytest.raises(ParameterError, match=r"cannot be merged.*scan"):
         sy.merge(clf, clf)
 
 

@@ -565,8 +565,11 @@ FRAME, LABELS = mixed(40)
         (lambda X: X.drop(columns="old"), "yet now missing:\n- old"),
         (lambda X: X.assign(new=1), "unseen at fit time:\n- new"),
         (lambda X: X.rename(columns={"old": "aged"}), "Was 'old' renamed to 'aged'"),
-        (lambda X: X.assign(height="tall"), "'height' was continuous .* holds text"),
-        (lambda X: X.assign(tree=7), "'tree' held text .* now holds numbers"),
+        (
+            lambda X: X.assign(height="tall"),
+            "'height' was numeric .* now contains text",
+        ),
+        (lambda X: X.assign(tree=7), "'tree' contained text .* now contains numbers"),
         (lambda X: X.assign(height=np.inf), "'height' holds an infinite number"),
         (lambda X: X.iloc[:0], "0 sample"),
         (lambda X: X.assign(height=pd.Timestamp(0)), "'height' holds dates"),
@@ -582,7 +585,7 @@ def test_a_table_that_does_not_fit_the_model_is_explained(change, message):
 @plain
 def test_text_in_an_array_of_numbers_is_explained():
     clf = NaiveBayes().fit(X_IRIS, Y_IRIS)
-    with pytest.raises(ColumnError, match=r"was continuous .* now holds text"):
+    with pytest.raises(ColumnError, match=r"was numeric .* now contains text"):
         clf.predict(X_IRIS.astype(str))
 
 

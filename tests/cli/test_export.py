@@ -71,7 +71,7 @@ def test_a_difference_is_status_1(run, model, csv, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-o", "model.txt"], "is no format"),
+        (["-o", "model.txt"], "does not end in a known format"),
         (["-o", "model.py", "--table", "t"], "has no option 'table'"),
         (["-o", "nowhere/model.py"], "there is no folder"),
         (["-o", "model.sql", "--decimals", "0"], "decimals must be a whole number"),

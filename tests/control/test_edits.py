@@ -252,7 +252,7 @@ def test_a_line_between_bins_is_straight_in_numbers_not_in_places():
         ({"column": "age", "set": 1, "remove": True}, "needs one action"),
         ({"set": 1}, "needs 'column' or 'interaction'"),
         ({"column": "agee", "remove": True}, "no column 'agee'. Did you mean 'age'"),
-        ({"column": "age", "form": 3, "set": 1}, "no 'form'. Did you mean 'from'"),
+        ({"column": "age", "form": 3, "set": 1}, "no key 'form'. Did you mean 'from'"),
         ({"column": "age", "from": "a", "set": 1}, "'from' must be a number"),
         ({"column": "age", "set": "high"}, "'set' must be a number"),
         ({"column": "age", "set": float("nan")}, "'set' must be a number"),

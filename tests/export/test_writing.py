@@ -149,7 +149,9 @@ def test_what_cannot_be_written_leaves_a_file_as_it_was(tmp_path):
 
 def test_the_format_is_that_of_the_ending(tmp_path):
     clf = sy.NaiveBayes().fit(*weather(2))
-    with pytest.raises(ParameterError, match=r"is no format.*\.sql, \.onnx"):
+    with pytest.raises(
+        ParameterError, match=r"does not end in a known format.*\.sql, \.onnx"
+    ):
         clf.export(tmp_path / "model.txt")
     with pytest.raises(ParameterError, match=r"no format 'sq'. Did you mean 'sql'"):
         clf.export(tmp_path / "model.txt", "sq")

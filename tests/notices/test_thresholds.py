@@ -482,6 +482,22 @@ def test_next_to_no_errors_are_reported(accuracy, majority, is_reported):
     assert bool([*no_error_notice(accuracy, majority, 5000)]) == is_reported
 
 
+@pytest.mark.parametrize("gives_away", [True, False])
+def test_two_columns_that_give_the_class_away_together_are_reported(gives_away):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.choice(["x", "y"], (N, 2)), columns=["a", "b"])
+    X["c"] = rng.normal(size=N)
+    is_wrong = rng.random(N) < (0.0 if gives_away else 0.02)
+    clf = sy.ShrinkageNB().fit(X, (X["a"] == X["b"]) != is_wrong)
+    assert [notice.kind for notice in clf.notices_] == ["no-errors"] * gives_away
+
+
+def test_a_leak_explains_why_there_are_no_errors():
+    X, y = wrong_code(0)
+    found = [notice.kind for notice in sy.ShrinkageNB().fit(X, y).notices_]
+    assert "leak" in found and "no-errors" not in found
+
+
 def test_more_than_three_columns_are_one_notice_and_twelve_lines_are_shown():
     def many(n):
         return [sy.Notice("spelling", "x", f"c{k}") for k in range(n)]

@@ -79,7 +79,7 @@ def test_a_wrong_number_of_columns_without_names_is_counted():
 @libraries
 def test_text_in_a_column_of_numbers_is_shown(clf, library):
     changed = FRAME.assign(heat=["hot", "cold", "hot", "cold"])
-    words = "Column 'heat' was continuous .* now holds text \\('hot'\\). Encode it as"
+    words = "Column 'heat' was numeric .* now contains text \\('hot'\\). Encode it as"
     with pytest.raises(ColumnError, match=words):
         clf.predict(table_of(library, changed))
     with pytest.raises(ColumnError, match=words):
@@ -89,20 +89,22 @@ def test_text_in_a_column_of_numbers_is_shown(clf, library):
 @libraries
 @pytest.mark.parametrize("cells", [[1, 2, 3, 4], [None, 2.5, 1.5, 1.0]], ids=str)
 def test_numbers_in_a_column_of_text_are_shown(clf, library, cells):
-    words = "Column 'sky' held text when .* now holds numbers .*Turn it into text"
+    words = (
+        "Column 'sky' contained text when .* now contains numbers .*Turn it into text"
+    )
     with pytest.raises(ColumnError, match=words):
         clf.predict(table_of(library, FRAME.assign(sky=pd.Series(cells, dtype=object))))
 
 
 def test_the_value_shown_is_the_first_known_one(clf):
     cells = pd.Series([None, 7, 8, 9], dtype="Int64")
-    with pytest.raises(ColumnError, match=r"now holds numbers \(7\)"):
+    with pytest.raises(ColumnError, match=r"now contains numbers \(7\)"):
         clf.predict(FRAME.assign(sky=cells))
 
 
 @libraries
 def test_text_in_a_column_of_booleans_is_refused(clf, library):
-    words = "Column 'flag' held numbers or booleans .* now holds text"
+    words = "Column 'flag' contained numbers or booleans .* now contains text"
     with pytest.raises(ColumnError, match=words):
         clf.predict(table_of(library, FRAME.assign(flag=["yes", "no", "no", "no"])))
 
@@ -110,7 +112,7 @@ def test_text_in_a_column_of_booleans_is_refused(clf, library):
 def test_text_in_an_array_is_found_by_position():
     X = np.array([[1.0, 2.0], [3.0, 4.0]])
     clf = NaiveBayes().fit(X, [0, 1])
-    with pytest.raises(ColumnError, match=r"Column 1 was continuous .* text"):
+    with pytest.raises(ColumnError, match=r"Column 1 was numeric .* text"):
         clf.predict([[1.0, "two"]])
 
 

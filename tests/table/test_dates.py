@@ -170,7 +170,7 @@ def test_dates_in_place_of_numbers_are_refused_and_the_other_way(clf, rows):
     other = sy.NaiveBayes().fit(rows[["a"]], rows["night"])
     with pytest.raises(ColumnError, match="'a' holds dates"):
         other.predict(rows[["when"]].rename(columns={"when": "a"}))
-    with pytest.raises(ColumnError, match=r"'when' held dates.*to_datetime"):
+    with pytest.raises(ColumnError, match=r"'when' contained dates.*to_datetime"):
         clf.predict(rows[["a", "when"]].astype({"when": str}))
 
 

@@ -333,7 +333,7 @@ def test_matrices_of_bytes_grow_and_keep_their_kind():
 
 def test_numbers_in_bytes_that_follow_text_are_refused():
     clf = every().partial_fit(column("a", "b"), [0, 1], classes=[0, 1])
-    with pytest.raises(ColumnError, match="held text"):
+    with pytest.raises(ColumnError, match="contained text"):
         clf.partial_fit(np.array([[1], [2]], dtype=np.uint8), [0, 1])
 
 

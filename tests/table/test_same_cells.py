@@ -79,9 +79,11 @@ def test_truth_values_are_matched_as_files_spell_them():
 
 def test_what_is_no_number_is_refused_where_categories_are_numbers():
     clf = fitted(NUMBERS)
-    with pytest.raises(ColumnError, match=r"'zip' held numbers .* text \('one'\)"):
+    with pytest.raises(ColumnError, match=r"'zip' contained numbers .* text \('one'\)"):
         asked(clf, ["1", "one"])
-    with pytest.raises(ColumnError, match=r"'zip' held text .* now holds numbers"):
+    with pytest.raises(
+        ColumnError, match=r"'zip' contained text .* now contains numbers"
+    ):
         asked(fitted(["a", "b", "c"] * 4), [1, 2])
 
 
@@ -103,7 +105,7 @@ def test_text_of_thousands_of_digits_is_text():
     exec(sy.export.to_python(clf), module)
     assert module["score"]({"zip": long}) == clf.scorer()({"zip": long})
     numbers = fitted(NUMBERS)
-    with pytest.raises(ColumnError, match=r"'zip' held numbers .* text \('1111"):
+    with pytest.raises(ColumnError, match=r"'zip' contained numbers .* text \('1111"):
         asked(numbers, ["1", long])
     with pytest.raises(ColumnError, match=r"'zip' takes numbers, got '1111"):
         numbers.scorer()({"zip": long})

@@ -109,10 +109,9 @@ def _check_mergeable(clf: Any) -> None:
         raise ParameterError(f"merge takes fitted models of steelyard. Got {name}.")
     if not isinstance(clf, LearnsInChunks):
         raise ParameterError(
-            f"{name} is not a model of counts: it learns from all rows at once, so "
-            "that two of them do not add up. Fit it to both tables, for example with "
-            "steelyard.scan([a, b]); or merge NaiveBayes, OneDependenceNB, "
-            "GainRatioWeightedNB or AUCWeightedNB."
+            f"{name} cannot be merged: its weights are learned from all rows at once. "
+            "Fit it to both tables, for example with steelyard.scan([a, b]); or merge "
+            "NaiveBayes, OneDependenceNB, GainRatioWeightedNB or AUCWeightedNB."
         )
     check_fitted(clf)
     refuse_edited(clf, "merging", "Merge")

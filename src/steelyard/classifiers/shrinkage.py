@@ -49,7 +49,12 @@ from steelyard.fitting.shapes import resolve_shapes
 from steelyard.losses import resolve_loss
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import Encoding, TrainingSet
-from steelyard.notices.notice import Notice, few_interactions_notice, shape_notices
+from steelyard.notices.notice import (
+    Notice,
+    few_interactions_notice,
+    no_error_notice,
+    shape_notices,
+)
 from steelyard.proba.basis import bins_of_resolutions, with_finest_bins
 from steelyard.proba.smoothing import Estimation
 from steelyard.table.frames import Table
@@ -447,6 +452,12 @@ class ShrinkageNB(KeepsRows, SolvedNB):
             notices += few_interactions_notice(
                 int(self.interactions), n_kept, was_compared
             )
+        compared = [entry for entry in self.strength_path_ if "error" in entry]
+        if compared:
+            best = min(compared, key=lambda entry: entry["log_loss"])
+            majority = float(self.class_count_.max() / self.class_count_.sum())
+            n_rows = round(self.counts_.total)
+            notices += no_error_notice(1.0 - best["error"], majority, n_rows)
         return notices
 
 

@@ -44,7 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--rows", type=int, default=5, metavar="N", help=about)
     about = "show what would have to change for another class to win"
     add("--counterfactual", action="store_true", help=about)
-    about = "columns that cannot change, of a person their age for example"
+    about = "columns that cannot change, such as age"
     options.add_names(parser, "--fixed", about)
     options.add_split_interactions(parser)
     about = "write a page in which values can be set"

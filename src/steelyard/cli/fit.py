@@ -101,7 +101,8 @@ def run(arguments: argparse.Namespace) -> None:
         clf.save(path)
     if check := result.get("check"):
         measured = check["accuracy"], result["majority"]["accuracy"], check["rows"]
-        notices = arranged([*notices, *no_error_notice(*measured)])
+        if not any(notice.kind == "no-errors" for notice in notices):
+            notices = arranged([*notices, *no_error_notice(*measured)])
     dates = dates_in(clf.encoder_.schema_.features)
     used = {*clf.feature_names_in_} - {*_dropped(clf)}
     summary = {

@@ -22,7 +22,7 @@ steelyard monitor model.json -o drift.sql --dialect postgres --table people --by
 """
 
 ALARM = 3
-"""Exit status if a threshold is passed."""
+"""Exit status if a threshold is exceeded."""
 
 _OF_FILES = ("data", "target", "psi", "share", "json", *options.READING)
 
@@ -52,7 +52,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Compare, print and write; return 3 if a threshold is passed, else 0."""
+    """Compare, print and write; return 3 if a threshold is exceeded, else 0."""
     output.check_output(arguments.output, arguments.force)
     ending = Path(arguments.output or "report.html").suffix.lower()
     if ending == ".sql":

@@ -50,7 +50,7 @@ _FOR_PROGRAMMERS = (
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line: 0 on success, 2 on a wrong input, 130 after Ctrl-C.
 
-    ``monitor`` returns 3 if a threshold is passed. Without ``argv`` the arguments are
+    ``monitor`` returns 3 if a threshold is exceeded. Without ``argv`` the arguments are
     those of the process.
     """
     Parser.as_json = "--json" in (sys.argv[1:] if argv is None else argv)
@@ -97,7 +97,7 @@ def build_parser() -> Parser:
 
     parser = Parser(
         prog="steelyard",
-        description="Weighted naive Bayes classification for ordinary tables.",
+        description="Classify tables with models that people can read and sign.",
         epilog=_EXAMPLES,
     )
     parser.add_argument("--version", action="version", version=__version__)

@@ -51,7 +51,7 @@ _LINES_OF_A_PAGE, _LETTERS, _LARGEST, _SMALLEST = 130, 14, 9.5, 4.0
 # Those below the columns are as wide as all three.
 _LINES_OF_DOCUMENT = 60
 
-_HOW = "Add one line of each column; unknown values add nothing."
+_HOW = "Add one line for each column; unknown values add nothing."
 _ONE_EACH = (
     "There is one card for each class against all others; probabilities of all cards "
     "are divided by their sum."

@@ -219,8 +219,8 @@ def _checked(edit: Any) -> Mapping[str, Any]:
         if key not in checks:
             hint = did_you_mean(str(key), (*_OTHER_KEYS, *_ACTIONS))
             raise ParameterError(
-                f"An edit has no {key!r}.{hint} It has {', '.join(_OTHER_KEYS)}, and "
-                f"one of {', '.join(_ACTIONS)}."
+                f"An edit has no key {key!r}.{hint} Its keys are "
+                f"{', '.join(_OTHER_KEYS)}, and one of {', '.join(_ACTIONS)}."
             )
     if len(_ACTIONS.keys() & edit.keys()) != 1:
         raise ParameterError(

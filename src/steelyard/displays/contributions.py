@@ -82,7 +82,7 @@ class ValueCurveDisplay(draw.Display):
         if not table.has_values:
             raise ParameterError(
                 f"The model knows no values of {table.name!r}, so there is nothing to "
-                "draw: it is left out as an identifier, or has no known cell."
+                "draw: it was dropped as an identifier, or has no known cell."
             )
         is_named = table.points is None and not table.edges
         long = is_named and max(map(len, table.labels)) > 8

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.html import Markup, element, escape, html_bars, html_table
-from steelyard._common.text import bar, counted, signed, text_table
+from steelyard._common.text import bar, counted, did_you_mean, signed, text_table
 from steelyard.exceptions import ParameterError
 from steelyard.explain.local import LocalExplanation, explain_local
 from steelyard.explain.shared import (
@@ -139,8 +139,9 @@ class GlobalExplanation(Tabular):
             )
         if isinstance(attribute, str):
             if attribute not in self.attributes:
+                hint = did_you_mean(attribute, self.attributes)
                 raise ParameterError(
-                    f"There is no column {attribute!r}. Columns: "
+                    f"There is no column {attribute!r}.{hint} Columns: "
                     f"{', '.join(self.attributes)}."
                 )
             attribute = self.attributes.index(attribute)

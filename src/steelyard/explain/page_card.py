@@ -215,7 +215,7 @@ def document(
         "Validation": card.get("quality") or _quality(check, words),
         "Model": f"{type(clf).__name__}, steelyard {__version__}",
         "Model checksum": checksum_of(clf),
-        "Edits": str(len(edits)),
+        "Edits": str(len(edits) or "none"),
     }
     return [(words(name), text) for name, text in entries.items() if text]
 

@@ -121,7 +121,7 @@ def describe_cells(
             elif feature.is_fine:
                 label = number_label(float(value))
             elif feature.is_coded and cells.codes[i, j] == 0:
-                label = f"{value} ({'left out' if feature.left_out else 'unseen'})"
+                label = f"{value} ({'dropped' if feature.left_out else 'unseen'})"
             labels[i].append(label)
     for j in range(schema.n_columns, len(schema)):
         sides = [side.feature for side in schema.features[j].sides]

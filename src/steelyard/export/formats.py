@@ -89,8 +89,8 @@ def format_of(path: str | PathLike[str], format: str | None = None) -> str:
         return kind
     if format is None:
         raise ParameterError(
-            f"The ending of {str(path)!r} is no format. End it with one of "
-            f"{ENDINGS}, or set `format`."
+            f"{str(path)!r} does not end in a known format. Use one of {ENDINGS}, or "
+            "set `format`."
         )
     raise ParameterError(
         f"There is no format {format!r}.{did_you_mean(format, FORMATS)} Known: "

@@ -9,6 +9,7 @@ import numpy as np
 
 from steelyard._common import html
 from steelyard._common.html import element, escape, html_list, html_table
+from steelyard._common.text import counted
 from steelyard.monitoring.result import ColumnDrift, Drift
 from steelyard.notices.notice import in_lines
 
@@ -20,14 +21,17 @@ _WIDTH, _HEIGHT = 420.0, 190.0
 # Ends of the axes: there is room below for slanted names.
 _LEFT, _TOP, _BOTTOM = 44.0, 12.0, 120.0
 _MAX_NAME_LETTERS = 16
+# Names that fit below the axis without being slanted.
+_MAX_LEVEL_LETTERS = 50
 
 
 def drift_to_html(drift: Drift, title: str) -> str:
     """Return the page: alarms, tables, indices by period, histograms, measures."""
     n_rows = sum(period.rows for period in drift.periods)
-    about = f"{n_rows:,} rows in {len(drift.periods)} periods, beside what the model "
-    about += f"holds of its training rows. Thresholds: PSI {drift.thresholds.psi:g}, "
-    about += f"shares {100 * drift.thresholds.share:g} %, and more than chance."
+    about = f"{counted(n_rows, 'row')} in {counted(len(drift.periods), 'period')}, "
+    about += "compared with the training rows. There is an alarm if a difference is "
+    about += f"more than chance, and exceeds a PSI of {drift.thresholds.psi:g} or "
+    about += f"{100 * drift.thresholds.share:g} percentage points of a share."
     parts = {
         "TITLE": escape(title),
         "STYLE": _asset("report.css"),
@@ -41,7 +45,7 @@ def drift_to_html(drift: Drift, title: str) -> str:
 
 def drift_body(drift: Drift) -> str:
     """Return tables and pictures as HTML."""
-    parts = [element("h2", "Thresholds")]
+    parts = [element("h2", "Alarms")]
     parts.append("".join(element("p", escape(line)) for line in drift.summary()))
     for table in drift.tables():
         cells = html_table(table.header, table.rows, table.n_texts)
@@ -177,8 +181,10 @@ def _name_below(k: int, name: str, n: int) -> str:
     is_long = len(name) > _MAX_NAME_LETTERS
     short = f"{name[: _MAX_NAME_LETTERS - 1]}…" if is_long else name
     x, y = f"{_across(k, n):.1f}", f"{_BOTTOM + 12.0:.1f}"
-    turned = {"transform": f"rotate(-35 {x} {y})", "font_size": "10"}
     content = element("title", escape(name)) + escape(short)
+    if len(short) * n <= _MAX_LEVEL_LETTERS:
+        return element("text", content, x=x, y=y, text_anchor="middle", font_size="10")
+    turned = {"transform": f"rotate(-35 {x} {y})", "font_size": "10"}
     return element("text", content, x=x, y=y, text_anchor="end", **turned)
 
 

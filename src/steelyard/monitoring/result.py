@@ -66,7 +66,7 @@ class ColumnDrift(NamedTuple):
     beyond_expected: float = 0.0
 
     def alarms(self, thresholds: Thresholds) -> Iterator[str]:
-        """Describe each threshold that is passed."""
+        """Describe each threshold that is exceeded."""
         if self.compared is not None:
             psi, limit = self.compared.psi, max(thresholds.psi, self.compared.limit)
             if psi > limit:
@@ -122,7 +122,7 @@ class Period:
     notices: tuple[Notice, ...] = ()
 
     def alarms(self, thresholds: Thresholds) -> list[str]:
-        """Describe each threshold that is passed."""
+        """Describe each threshold that is exceeded."""
         texts = [
             f"{column.name}: {text}"
             for column in self.columns
@@ -157,7 +157,7 @@ class Drift:
 
     @property
     def alarms(self) -> list[str]:
-        """Texts of all thresholds that are passed, with period and column."""
+        """Texts of all thresholds that are exceeded, with period and column."""
         return [
             f"{period.name}: {text}"
             for period in self.periods
@@ -166,7 +166,7 @@ class Drift:
 
     @property
     def is_alarm(self) -> bool:
-        """Whether a threshold is passed anywhere."""
+        """Whether any threshold is exceeded."""
         return bool(self.alarms)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -263,7 +263,7 @@ class Drift:
     def summary(self) -> list[str]:
         """Return alarms, one a line, or that there are none."""
         alarms = self.alarms
-        passed = f"{counted(len(alarms), 'threshold')} passed:"
+        passed = f"{counted(len(alarms), 'threshold')} exceeded:"
         lines = [passed if alarms else "No threshold is exceeded."]
         lines += [f"- {text}" for text in alarms[:20]]
         if len(alarms) > 20:

@@ -221,7 +221,7 @@ class NewRows:
             return some + [None] * (len(self.columns) - len(some))
         advice = "drop them (`X[clf.feature_names_in_]`)"
         names = names_for(table, expected)
-        # Nobody named the parts of dates: the column that held dates is not missing.
+        # Nobody named the parts of dates: the column of dates is not missing.
         lacking = (name for name in expected if name not in names)
         parts = {name for name in lacking if date_of_part(name) in names}
         named = [name for name in expected if name not in parts]

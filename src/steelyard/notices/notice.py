@@ -113,6 +113,8 @@ def arranged(notices: Iterable[Notice]) -> list[Notice]:
     by_kind: dict[str, list[Notice]] = {}
     for notice in notices:
         by_kind.setdefault(notice.kind, []).append(notice)
+    if by_kind.keys() & {"leak", "near-leak"}:  # which explain the lack of errors
+        by_kind.pop("no-errors", None)
     joined: list[Notice] = []
     for kind, same in by_kind.items():
         columns = [notice.column for notice in same if notice.column is not None]
@@ -169,6 +171,7 @@ def few_interactions_notice(
 def no_error_notice(accuracy: float, majority: float, n_rows: int) -> Iterator[Notice]:
     """Report that held-out rows are predicted nearly without an error.
 
+    Two columns can give the class away together, and neither of them alone.
     ``majority`` is the accuracy of the most frequent class, which has few errors if the
     others are rare.
 

@@ -276,13 +276,13 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
         """Store, and warn of, every column that looks like an identifier."""
         self.suspects = {j: c.suspect for j, c in enumerate(columns) if c.suspect}
         for j, suspect in self.suspects.items():
-            done = "consider leaving it out"
+            done = "consider dropping it"
             if j in self.schema_.left_out:
-                done = "it is left out, unless `keep_identifiers=True`"
+                done = "it was dropped; keep it with `keep_identifiers=True`"
             label = column_label(j, columns[j].feature.name)
             warn_user(
                 f"{label} looks like an identifier: {suspect} in {n_rows} "
-                f"rows. It tells nothing about new rows; {done}.",
+                f"rows. It cannot generalise to new rows; {done}.",
                 IdentifierWarning,
             )
 

@@ -313,20 +313,20 @@ def check_cells(feature: FeatureSchema, column: TableColumn) -> None:
     """Refuse a column whose cells are of another kind than at fit."""
     if are_of_one_kind(feature, column):
         return
-    was, hint = "held text", "Turn it into text, or refit."
+    was, hint = "contained text", "Turn it into text, or refit."
     if column.cells == "text":
         was, hint = (
-            "held numbers or booleans",
+            "contained numbers or booleans",
             "Encode it as a number or a missing value.",
         )
     if feature.kind != "categorical":
-        was = "was continuous"
+        was = "was numeric"
     present = [value for value in column.objects() if not is_missing(value)]
     texts = (v for v in present if isinstance(v, str) and number_in(v) is None)
     example = next(texts, present[0])
     raise ColumnError(
-        f"{column.label} {was} when the model was fitted and now holds {column.cells} "
-        f"({example!r}). {hint}"
+        f"{column.label} {was} when the model was fitted, but now contains "
+        f"{column.cells} ({example!r}). {hint}"
     )
 
 

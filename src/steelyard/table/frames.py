@@ -366,8 +366,8 @@ def check_names(names: list[str], expected: list[str]) -> None:
         message += "".join([what, *(f"- {name}\n" for name in shown)]) if shown else ""
     for date in sorted(dates):
         message += (
-            f"Column {date!r} held dates when the model was fitted, and now holds "
-            "something else. Turn it into dates, for example with "
+            f"Column {date!r} contained dates when the model was fitted, but now "
+            "contains something else. Turn it into dates, for example with "
             "pandas.to_datetime.\n"
         )
     if len(extra) == len(lacking) == 1:
@@ -405,7 +405,7 @@ def refuse_late_dates(schema: TableSchema, table: Table) -> None:
         late = isinstance(column, DayColumn) and column.name in empty
         if late and f"{column.name}.month" not in names:
             raise ColumnError(
-                f"{column.label} was empty in the rows so far, and now holds dates. "
+                f"{column.label} was empty in the rows so far, but now contains dates. "
                 "Give the first chunk a column of dates, all of them missing (NaT), "
                 "or leave the column out."
             )

@@ -162,7 +162,7 @@ def grown(
         if feature.kind != "binned":
             raise ColumnError(
                 f"{column.label} was empty in the rows so far and was taken as "
-                "numbers (`numeric`), and now holds text. Name it in "
+                "numbers (`numeric`), but now contains text. Name it in "
                 "`categorical_features`."
             )
         feature = replace(feature, kind="categorical")

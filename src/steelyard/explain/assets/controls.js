@@ -32,7 +32,7 @@ const controls = (() => {
   const mark = (() => { try { return (1.5).toLocaleString(data.lang)[1]; } catch { return "."; } })();
   const fixed = (x, digits) => x.toFixed(digits).replace(".", mark);
   const signed = (x, digits = 2) => (Number.isFinite(x) ? (x <= -0.5 * 10 ** -digits ? "−" : "+") + fixed(Math.abs(x), digits) : x > 0 ? "+∞" : "−∞");
-  const percent = (p, digits = 1) => (p > 0 && p < 0.0005 ? `< ${fixed(0.1, 1)}` : p < 1 && p > 0.9995 ? `> ${fixed(99.9, 1)}` : fixed(100 * p, digits)) + "\u00a0%";
+  const percent = (p, digits = 1) => (p > 0 && p < 0.0005 ? `<\u00a0${fixed(0.1, 1)}` : p < 1 && p > 0.9995 ? `>\u00a0${fixed(99.9, 1)}` : fixed(100 * p, digits)) + "\u00a0%";
   // Two ends that read alike are one.
   const ends = (low, high) => (percent(low) === percent(high) ? percent(low) : t("{low} to {high}", { low: percent(low), high: percent(high) }));
   const short = (x) => String(Number(x.toPrecision(5))).replace(".", mark);
