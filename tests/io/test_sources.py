@@ -186,6 +186,19 @@ def test_a_source_knows_its_columns_and_roles(make, tmp_path):
         assert rows.is_cheap and rows.is_repeatable
 
 
+@pytest.mark.parametrize("method", ["NB", "WANBIA-CLL", "SHNB"])
+def test_a_query_is_run_once(method):
+    with duckdb.connect(config={"threads": 1}) as base:
+        base.execute("create sequence counted")
+        query = base.sql(
+            "select nextval('counted') % 7 + sin(i) as x, i % 3 < 1 as y "
+            "from range(3000) t(i)"
+        )
+        sy.method(method).fit(query, "y")
+        (counted,) = base.execute("select currval('counted')").fetchone()
+        assert counted == 3000
+
+
 @pytest.mark.parametrize("make", SOURCES)
 def test_the_last_reading_keeps_nothing_and_gives_the_same(make, tmp_path):
     with as_source(make(tmp_path)) as rows:
