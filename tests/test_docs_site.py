@@ -155,9 +155,9 @@ def test_the_page_of_the_model_file_names_every_class_and_part(source):
 
 def test_the_user_guide_is_split_by_headings_and_links_follow(source):
     guide = (source / "user_guide.md").read_text(encoding="utf-8")
-    assert "[Missing cells](user_guide/missing-cells.md)" in guide
-    part = (source / "user_guide/missing-cells.md").read_text(encoding="utf-8")
-    assert part.startswith("# Missing cells\n")
+    assert "[Missing values](user_guide/missing-values.md)" in guide
+    part = (source / "user_guide/missing-values.md").read_text(encoding="utf-8")
+    assert part.startswith("# Missing values\n")
     part = (source / "user_guide/shapes-that-are-known.md").read_text("utf-8")
     assert "{doc}`/gallery/plot_monotone`" in part
     page = (source / "guide_spss_weka.md").read_text(encoding="utf-8")
