@@ -41,6 +41,7 @@ from steelyard._common.text import markdown_table
 from steelyard.cli import reproduce as command
 from steelyard.cli.run import main
 from steelyard.exceptions import ParameterError
+from steelyard.io.dataset import DataSet
 from steelyard.lab.data.datasets import (
     MULTICLASS,
     TASKS,
@@ -766,6 +767,13 @@ def test_cuts_of_the_study_are_those_of_the_library():
             np.testing.assert_allclose(cuts, edges)
     assert len(study["mdl_cuts"](values, y, bar=0.25)) > len(cuts)
     assert len(study["mdl_cuts"](rng.normal(size=200), y, at_least_one=True)) == 1
+    # At 200 rows the share of the authors' program is 1 / (1 + e^-0.1) = 0.525.
+    by_rows = study["mdl_cuts"](values, y, bar=study["share_by_rows"])
+    np.testing.assert_array_equal(by_rows, study["mdl_cuts"](values, y, bar=0.52498))
+    assert study["share_by_range"](100, 200) == pytest.approx(0.62246, abs=1e-5)
+    table = pd.DataFrame({"a": pd.Categorical(list("xyx"), categories=list("yx"))})
+    data = DataSet("d", table, np.array(list("pqp")))
+    assert study["as_numbers"](data).table["a"].tolist() == [1.0, 0.0, 1.0]
 
 
 def test_a_lead_holds_if_it_does_wherever_it_was_not_found():
