@@ -196,6 +196,18 @@ def test_models_of_dates_take_dates(dated, kind, need_engine):
     assert found.agrees, found
 
 
+@pytest.mark.parametrize("kind", ["py", "h", "duckdb", "sqlite", "onnx"])
+def test_a_sample_of_numbers_is_checked_as_the_text_that_was_fitted(kind, need_engine):
+    need_engine(kind)
+    texts = pd.DataFrame({"flag": ["True", "False", None], "code": ["07", "2", "b"]})
+    texts = pd.concat([texts] * 20, ignore_index=True)
+    clf = sy.NaiveBayes(missing="value").fit(texts, ["no", "yes", "no"] * 20)
+    X = pd.DataFrame({"flag": [True, False, None], "code": [7.0, 2.0, 5.0]})
+    dialect = {"dialect": kind} if kind in DIALECTS else {}
+    found = check(clf, X, "sql" if dialect else kind, **dialect)
+    assert found.agrees, found
+
+
 @pytest.mark.parametrize("dialect", ["duckdb", "postgres", "sqlite"])
 def test_sql_reads_the_column_of_dates_alone(dated, dialect):
     text = to_sql(dated[1], dialect)

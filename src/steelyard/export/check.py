@@ -102,7 +102,7 @@ def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Agreement:
             "and compare with `steelyard predict`."
         )
     engine, score = ENGINES[name]
-    sample = _as_columns(clf, X, FORMATS[kind].reads_dates)
+    sample = _as_text(clf, _as_columns(clf, X, FORMATS[kind].reads_dates))
     if kind in ("r", "h"):
         _refuse_nul(sample, kind)
     try:
@@ -193,6 +193,23 @@ def _as_columns(clf: BaseNB, X: Any, takes_dates: bool) -> Any:
                 X[matched_column.name] if named else X.iloc[:, matched_column.position]
             )
     return pd.DataFrame(cells, index=X.index)
+
+
+def _as_text(clf: BaseNB, X: Any) -> Any:
+    """Return a frame with text where the model has text, as ``predict`` takes it.
+
+    A table of a database has columns of the model's types.
+    """
+    for column in plan_of(clf).columns:
+        if column.cells == "text" and column.name in X:
+            texts, cells = dict(column.texts), X[column.name]
+            is_other = cells.notna() & ~cells.map(lambda cell: isinstance(cell, str))
+            if is_other.any():
+                others = [texts.get(cell, str(cell)) for cell in cells[is_other]]
+                cells = cells.astype(object)
+                cells[is_other] = others
+                X = X.assign(**{column.name: cells})
+    return X
 
 
 def cells_of(X: Any) -> list[dict[str, Any]]:
