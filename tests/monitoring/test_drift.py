@@ -314,3 +314,14 @@ def test_what_cannot_be_compared_is_refused(model):
         model.drift(sy.scan([X]), by=[1])
     with pytest.raises(ColumnError, match="yet now missing"):
         model.drift(X[["age", "job"]])
+
+
+def test_columns_that_the_model_dropped_are_not_compared():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {"id": [f"P{k:04}" for k in range(300)], "x": rng.normal(size=300)}
+    )
+    with pytest.warns(sy.exceptions.IdentifierWarning):
+        clf = sy.ShrinkageNB().fit(X, X["x"] + rng.normal(size=300) > 0)
+    drift = clf.drift(X[["x"]].assign(id=None)[["id", "x"]])
+    assert "id" not in drift.to_frame()["column"].tolist()

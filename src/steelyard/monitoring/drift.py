@@ -280,6 +280,8 @@ class DriftMonitor:
 
     def _columns(self, tally: _Tally, chance: float) -> Iterator[ColumnDrift]:
         for j, check in enumerate(tally.checks.columns):
+            if j in self.schema.left_out:
+                continue
             n, m = check.n_rows, 0.0 if self._before is None else self._before.total
             usual = _unseen_share(self.schema, self._before, j)
             before = self.missing_before(j)
