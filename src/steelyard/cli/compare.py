@@ -17,7 +17,6 @@ steelyard compare iris wine breast_cancer --methods NB,RNB,LogisticRegression
 steelyard compare data.csv --target class --methods NB,SNB --markdown report.md
 steelyard compare group:rnb33 --data datasets --methods all --journal run.jsonl
 """
-_DESIGN = ("repeats", "journal", "retry_errors")
 _REPORTS = ("markdown", "latex", "csv")
 
 
@@ -33,7 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "HistGradientBoosting; EBM, CatBoost and Khiops if installed, or all "
         "(default: NB and the library's default)",
     )
-    options.add_target(parser)
+    options.add_shared(parser, "target")
     about = "honest (default), published-rnb, published-cwnb, published-exponential"
     options.add_names(parser, "--protocol", about)
     options.add_folds(parser)
@@ -47,8 +46,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--retry-errors", action="store_true", help="run failed fits again")
     for name in _REPORTS:
         add(f"--{name}", metavar="FILE", help=f"write the report as {name} to a file")
-    options.add_force(parser)
-    options.add_json(parser)
+    options.add_shared(parser, "force", "json")
     options.add_input(parser)
 
 
@@ -78,7 +76,7 @@ def run(arguments: argparse.Namespace) -> None:
         folder=arguments.data,
         n_jobs=arguments.jobs,
         **options.folds_of(arguments),
-        **options.chosen(arguments, *_DESIGN),
+        **options.chosen(arguments, "repeats", "journal", "retry_errors"),
     )
     _write_reports(results, arguments)
     if arguments.json:

@@ -20,7 +20,6 @@ steelyard datasets iris glass --fetch --data datasets
 _GROUPS = {"rnb": "rnb33", "cwnb": "cwnb60", "exponential": "exp28"}
 """Groups of data sets by the papers of ``steelyard reproduce``."""
 
-
 _ARCHIVES = {"github": "GitHub", "https": "UCI's archive", "openml": "OpenML"}
 """Archives by the first word of a source."""
 
@@ -33,7 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", metavar="DIR", help=about)
     about = "fetch what is missing from public archives into the folder"
     parser.add_argument("--fetch", action="store_true", help=about)
-    options.add_json(parser)
+    options.add_shared(parser, "json")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     about = "where to write the page (default: in a new temporary folder)"
     parser.add_argument("--page", metavar="FILE", help=about)
-    options.add_json(parser)
+    options.add_shared(parser, "json")
 
 
 def run(arguments: argparse.Namespace) -> None:

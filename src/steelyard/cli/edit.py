@@ -26,7 +26,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     about = 'JSON: a list such as [{"column": "age", "from": 30, "to": 40, "set": 0.2}]'
     add("edits", nargs="?", metavar="FILE", help=f"{about} (default: list all edits)")
     add("-o", "--output", metavar="FILE", help="the model file to write")
-    options.add_force(parser)
+    options.add_shared(parser, "force")
     add("--reason", metavar="TEXT", help="why; kept with each edit")
     about = "rows to recalibrate the intercept on after the edits"
     add("--recalibrate", metavar="FILE", help=about)

@@ -51,8 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--by", metavar="NAME", help=about)
     about = "draw the ROC curve, of each class against the rest (png, svg, pdf)"
     parser.add_argument("--picture", metavar="FILE", help=about)
-    options.add_force(parser)
-    options.add_json(parser)
+    options.add_shared(parser, "force", "json")
     options.add_training(parser)
 
 

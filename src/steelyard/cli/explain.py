@@ -46,14 +46,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--counterfactual", action="store_true", help=about)
     about = "columns that cannot change, such as age"
     options.add_names(parser, "--fixed", about)
-    options.add_split_interactions(parser)
+    options.add_shared(parser, "split-interactions")
     about = "write a page in which values can be set"
     add("--html", metavar="FILE", help=about)
     options.add_page(parser)
     about = "draw a nomogram, or the first row's evidence (png, svg, pdf)"
     add("--picture", metavar="FILE", help=about)
-    options.add_force(parser)
-    options.add_json(parser)
+    options.add_shared(parser, "force", "json")
     options.add_input(parser)
 
 

@@ -30,7 +30,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     about = f"file to write: {ENDINGS}"
     add("-o", "--output", metavar="FILE", required=True, help=about)
     add("--format", choices=FORMATS, help="what to write (default: by the ending)")
-    options.add_force(parser)
+    options.add_shared(parser, "force")
     about = "also score a file with the target engine, and compare"
     add("--check", metavar="FILE", help=about)
     group = options.add_sql(parser)

@@ -19,7 +19,7 @@ from typing import Any
 from steelyard._common.progress import watching
 from steelyard._common.text import listed, shortened, unlabelled
 from steelyard.cli import inputs, options, output
-from steelyard.cli.inputs import check_kinds, make_classifier, read_training
+from steelyard.cli.inputs import make_classifier, read_training
 from steelyard.cli.output import note
 from steelyard.exceptions import IdentifierWarning
 from steelyard.io.paths import is_several, stem_and_format
@@ -55,8 +55,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", nargs="+", help=options.SEVERAL)
     about = "the model file to write (default: DATA.model.json, in this folder)"
     parser.add_argument("-o", "--output", metavar="FILE", help=about)
-    options.add_force(parser)
-    options.add_json(parser)
+    options.add_shared(parser, "force", "json")
     about = "skip the five-fold cross-validation"
     parser.add_argument("--no-check", action="store_true", help=about)
     options.add_training(parser)
@@ -82,7 +81,6 @@ def run(arguments: argparse.Namespace) -> None:
     if not hasattr(clf, "save"):
         advice = "try it with evaluate or compare"
         raise ValueError(f"{method} is a baseline and cannot be saved; {advice}.")
-    check_kinds(arguments)
     learn = _fit_stream if inputs.is_streamed(arguments) else _fit_table
     with warnings.catch_warnings():
         # There is a notice of it.

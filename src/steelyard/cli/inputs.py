@@ -40,7 +40,6 @@ def read_training(
     """Read a file: the columns to learn from with labels, weights, other columns."""
     from steelyard.io.dataset import read_dataset
 
-    check_kinds(arguments)
     data = read_dataset(
         path,
         target=arguments.target,
@@ -50,14 +49,18 @@ def read_training(
         **reading_of(arguments),
     )
     data.check_target()
-    _check_classes(data, arguments.yes)
+    if (n_classes := len(data.classes)) > _MAX_CLASSES and not arguments.yes:
+        raise TableError(
+            f"The target {data.target_name!r} has {n_classes} classes in {len(data)} "
+            "rows, which may take long and say little. If it is the right column, add "
+            "`yes`; otherwise choose another with `target`."
+        )
     if arguments.positive is not None:
         class_named(data.classes, arguments.positive, "--positive")
-    weights = None
+    weights, where = None, f"The data set {data.name}"
     if arguments.weights is not None:
-        weights = _weights(data, arguments.weights)
+        weights = _weights(data.table, arguments.weights, where)
     names = [*data.table.columns, data.target_name]
-    where = f"The data set {data.name}"
     kept = chosen_columns(arguments, names, data.target_name, where)
     if arguments.order:
         data = replace(data, table=_ordered(data.table, arguments.order, where))
@@ -65,15 +68,6 @@ def read_training(
     aside = tuple(f"{name}: " for name in others.columns if name != arguments.weights)
     note(*(text for text in data.notes if not text.startswith(aside)))
     return replace(data, table=data.table[kept]), weights, others
-
-
-def _check_classes(data: DataSet, is_wanted: bool) -> None:
-    if (n_classes := len(data.classes)) > _MAX_CLASSES and not is_wanted:
-        raise TableError(
-            f"The target {data.target_name!r} has {n_classes} classes in {len(data)} "
-            "rows, which may take long and say little. If it is the right column, add "
-            "`yes`; otherwise choose another with `target`."
-        )
 
 
 def _ordered(table: Any, orders: Sequence[str], where: str) -> Any:
@@ -108,18 +102,13 @@ def class_named(labels: Any, name: str, option: str) -> Any:
     return classes[name]
 
 
-def check_kinds(arguments: argparse.Namespace) -> None:
-    """Refuse columns that are both in --categorical and --numeric."""
-    both = sorted(set(arguments.categorical) & set(arguments.numeric))
-    if both:
-        raise ColumnError(f"Column {both[0]!r} is both in --categorical and --numeric.")
-
-
 def make_classifier(arguments: argparse.Namespace) -> tuple[str, Any]:
     """Return the method's name and an unfitted classifier, its settings checked."""
     from steelyard._common.settings import check_settings
     from steelyard.classifiers.registry import DEFAULT, method
 
+    if both := sorted({*arguments.categorical} & {*arguments.numeric}):
+        raise ColumnError(f"Column {both[0]!r} is both in --categorical and --numeric.")
     name = arguments.method or DEFAULT
     settings = dict(map(_setting, arguments.settings))
     if getattr(arguments, "keep_identifiers", False):
@@ -172,12 +161,11 @@ def _read_names(clf: Any, settings: dict[str, Any]) -> None:
             clf.set_params(**{name: names_of(value)})
 
 
-def _weights(data: DataSet, name: str) -> NDArray[Any]:
+def _weights(table: Any, name: str, where: str) -> NDArray[Any]:
     import numpy as np
     import pandas as pd
 
-    where = f"The data set {data.name}"
-    column = data.table[find_column(name, data.table.columns, where)]
+    column = table[find_column(name, table.columns, where)]
     if not pd.api.types.is_numeric_dtype(column) or column.isna().any():
         raise ColumnError(
             f"The weights in column {name!r} must be numbers, none missing."

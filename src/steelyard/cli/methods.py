@@ -31,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("acronym", nargs="?", metavar="ACRONYM", help=about)
     about = "only families whose name contains this"
     parser.add_argument("--family", metavar="TEXT", help=about)
-    options.add_json(parser)
+    options.add_shared(parser, "json")
 
 
 def run(arguments: argparse.Namespace) -> None:

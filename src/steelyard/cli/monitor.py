@@ -45,8 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     about = "file to write: .html, a report with pictures; or .sql, a query that "
     about += "compares the columns of a table"
     parser.add_argument("-o", "--output", metavar="FILE", help=about)
-    options.add_force(parser)
-    options.add_json(parser)
+    options.add_shared(parser, "force", "json")
     options.add_database(parser)
     options.add_input(parser)
 

@@ -25,6 +25,21 @@ READING += "skip comment no_header sheet".split()
 FOLDS = {"folds": 10, "seed": 1}
 """How rows are split by default."""
 
+_SHARED: dict[str, dict[str, Any]] = {
+    "target": {
+        "metavar": "NAME",
+        "help": "column to predict (default: class, target or label; in ARFF files, "
+        "failing that, the last)",
+    },
+    "force": {"action": "store_true", "help": "replace output files that exist"},
+    "json": {"action": "store_true", "help": "print one JSON document instead of text"},
+    "split-interactions": {
+        "action": "store_true",
+        "help": "split the evidence of an interaction evenly between its columns",
+    },
+}
+"""Options of several commands."""
+
 RARE = {f"--{name.replace('_', '-')}" for name in READING}
 RARE |= {
     *("--no-check", "--yes", "--device", "--memory", "--work-folder"),
@@ -148,10 +163,10 @@ def add_input(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--sheet", metavar="NAME", help=about)
 
 
-def add_split_interactions(parser: argparse.ArgumentParser) -> None:
-    """Add the option to split the contributions of interactions."""
-    about = "split the evidence of an interaction evenly between its columns"
-    parser.add_argument("--split-interactions", action="store_true", help=about)
+def add_shared(parser: argparse.ArgumentParser, *names: str) -> None:
+    """Add some options that other commands have too."""
+    for name in names:
+        parser.add_argument(f"--{name}", **_SHARED[name])
 
 
 def add_page(parser: argparse.ArgumentParser) -> None:
@@ -170,7 +185,7 @@ def add_page(parser: argparse.ArgumentParser) -> None:
 
 def add_training(parser: argparse.ArgumentParser) -> None:
     """Add the options of training: target, columns, method, reading."""
-    add_target(parser)
+    add_shared(parser, "target")
     about = "class of interest, for page, card and thresholds (default: the second of "
     about += "two)"
     parser.add_argument("--positive", metavar="CLASS", help=about)
@@ -204,12 +219,6 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     for kind, what in SHAPES.items():
         add_names(group, f"--{kind}", f"columns along which log-odds {what}")
     add_input(parser)
-
-
-def add_target(parser: argparse.ArgumentParser) -> None:
-    """Add the option of the target."""
-    about = "column to predict (default: class, target or label; in ARFF files, failing"
-    parser.add_argument("--target", metavar="NAME", help=f"{about} that, the last)")
 
 
 def add_folds(parser: argparse.ArgumentParser) -> None:
@@ -246,18 +255,6 @@ def add_sql(parser: argparse.ArgumentParser) -> Any:
     about = "also return the contribution of each column"
     group.add_argument("--contributions", action="store_true", help=about)
     return group
-
-
-def add_force(parser: argparse.ArgumentParser) -> None:
-    """Add the option to replace files."""
-    about = "replace output files that exist"
-    parser.add_argument("--force", action="store_true", help=about)
-
-
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Add the option to print JSON."""
-    about = "print one JSON document instead of text"
-    parser.add_argument("--json", action="store_true", help=about)
 
 
 def add_names(

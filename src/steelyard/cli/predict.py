@@ -48,12 +48,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("data", nargs="+", help=options.SEVERAL)
     about = "CSV, TSV or Parquet file to write (default: CSV to standard output)"
     add("-o", "--output", metavar="FILE", help=about)
-    options.add_force(parser)
+    options.add_shared(parser, "force")
     about = "add the N strongest reasons for or against the class"
     add("--reasons", type=_at_least(0), default=0, metavar="N", help=about)
     about = "add low and high of 90 %% intervals of probabilities"
     add("--intervals", action="store_true", help=about)
-    options.add_split_interactions(parser)
+    options.add_shared(parser, "split-interactions")
     about = "columns of the file to copy, such as an identifier"
     options.add_names(parser, "--keep", about)
     about = "significant digits of numbers, 17 for all (default: 6; Parquet has all)"
@@ -62,7 +62,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--chunk-rows", type=_at_least(1), metavar="N", help=about)
     about = "put an apostrophe before cells that a spreadsheet would run as a formula"
     add("--safe-csv", action="store_true", help=about)
-    options.add_json(parser)
+    options.add_shared(parser, "json")
     options.add_input(parser)
 
 

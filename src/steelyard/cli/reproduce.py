@@ -39,8 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     marks = "'<!-- begin PAPER -->' and '<!-- end PAPER -->'"
     add("--write", metavar="FILE", help=f"{about} {marks}")
     add("--silent", action="store_true", help="no progress on standard error")
-    options.add_force(parser)
-    options.add_json(parser)
+    options.add_shared(parser, "force", "json")
 
 
 def run(arguments: argparse.Namespace) -> None:

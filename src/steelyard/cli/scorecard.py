@@ -26,7 +26,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("model", help=options.MODEL)
     about = f"file to write: .html, .xlsx, .csv, .md, {ENDINGS}"
     add("-o", "--output", metavar="FILE", help=f"{about} (default: print the card)")
-    options.add_force(parser)
+    options.add_shared(parser, "force")
     about = "rows to make the card on, best those of training (default: the counts in "
     add("--data", metavar="FILE", help=f"{about}the model); at most 20,000")
     about = "column of these rows that holds the truth, for the loss of the card"
@@ -54,9 +54,8 @@ def run(arguments: argparse.Namespace) -> None:
     rows, label = _card_rows(clf, arguments), None
     if (name := arguments.label or clf.training_.reading.get("positive")) is not None:
         label = class_named(clf.classes_, name, "--for")
-    settings = options.chosen(arguments, *_SETTINGS.split())
-    chosen = {name: value for name, value in settings.items() if value is not None}
-    card = clf.scorecard(*rows, target=label, card=arguments.card, **chosen)
+    settings = options.given(arguments, _SETTINGS)
+    card = clf.scorecard(*rows, target=label, card=arguments.card, **settings)
     writing = options.given(arguments, "dialect table keep contributions")
     if arguments.output is not None:
         card.export(arguments.output, **writing)

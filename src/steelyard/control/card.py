@@ -189,9 +189,9 @@ class Card:
         for row in self.rows:
             texts = (
                 _points_text(row.points),
-                _rows_text(row.rows),
+                _number_text(row.rows, ".6g"),
                 _share_text(row.rate),
-                _woe_text(row.woe),
+                _number_text(row.woe, "+.2f"),
             )
             lines.append([row.column, row.value, *texts])
         return lines
@@ -408,7 +408,27 @@ class Scorecard:
         **options
             Options of the format, such as ``dialect`` of SQL.
         """
-        atomic_write(path, _content_of(self, path, format, options))
+        kind = Path(path).suffix.lower().lstrip(".") if format is None else format
+        if kind in _WRITERS:
+            if options:
+                raise ParameterError(
+                    f"The format {kind!r} has no option {next(iter(options))!r}."
+                )
+            content = _WRITERS[kind](self)
+        elif kind not in FORMATS:
+            given = f"the ending of {str(path)!r}" if format is None else repr(format)
+            raise ParameterError(
+                f"A card has no format by {given}. Known: "
+                f"{', '.join(dict.fromkeys([*_WRITERS, *FORMATS]))}."
+            )
+        elif len(self.cards) > 1:
+            raise ParameterError(
+                f"There are {len(self.cards)} cards, one for each class, and a file "
+                f"of {kind} has one. Make the card of one class: `target`."
+            )
+        else:
+            content = content_of(self.cards[0].fitted, kind, **options)  # type: ignore[arg-type]
+        atomic_write(path, content)
 
     def _repr_html_(self) -> str:
         return "".join(_section(card, self) for card in self.cards)
@@ -435,12 +455,8 @@ def _share_text(share: float) -> str:
     return "" if math.isnan(share) else f"{100.0 * share:.1f} %"
 
 
-def _woe_text(woe: float) -> str:
-    return "" if math.isnan(woe) else f"{woe:+.2f}"
-
-
-def _rows_text(rows: float) -> str:
-    return "" if math.isnan(rows) else f"{rows:.6g}"
+def _number_text(number: float, form: str) -> str:
+    return "" if math.isnan(number) else format(number, form)
 
 
 def _points_text(points: int) -> str:
@@ -448,34 +464,6 @@ def _points_text(points: int) -> str:
 
 
 # -------------------------------------------------------------------------------- files
-
-
-def _content_of(
-    card: Scorecard,
-    path: str | PathLike[str],
-    format: str | None,
-    options: dict[str, Any],
-) -> bytes:
-    """Return the bytes of a file of some format."""
-    kind = Path(path).suffix.lower().lstrip(".") if format is None else format
-    if kind in FORMATS and kind not in _WRITERS:
-        if len(card.cards) > 1:
-            raise ParameterError(
-                f"There are {len(card.cards)} cards, one for each class, and a file "
-                f"of {kind} has one. Make the card of one class: `target`."
-            )
-        return content_of(card.cards[0].fitted, kind, **options)  # type: ignore[arg-type]
-    if kind not in _WRITERS:
-        given = f"the ending of {str(path)!r}" if format is None else repr(format)
-        raise ParameterError(
-            f"A card has no format by {given}. Known: "
-            f"{', '.join(dict.fromkeys([*_WRITERS, *FORMATS]))}."
-        )
-    if options:
-        raise ParameterError(
-            f"The format {kind!r} has no option {next(iter(options))!r}."
-        )
-    return _WRITERS[kind](card)
 
 
 def _page(card: Scorecard) -> str:
@@ -500,7 +488,7 @@ def _page(card: Scorecard) -> str:
 def _n_lines(card: Card) -> float:
     """Estimate the number of lines of a card on paper."""
     values = sum(max(math.ceil(len(row.value) / _LETTERS), 1) for row in card.rows)
-    return values + 2.5 * len({row.column for row in card.rows}) + len(card.scale())
+    return values + 2.5 * len(card.points_of_columns()) + len(card.scale())
 
 
 def _section(card: Card, whole: Scorecard) -> str:
@@ -551,9 +539,9 @@ def _column_table(name: str, rows: Sequence[CardRow]) -> str:
             # Lines end at a part of a name, if they can.
             element("td", re.sub("([_/=])(?=\\w)", r"\1<wbr>", escape(row.value)))
             + element("td", _points_text(row.points), class_="points")
-            + element("td", _rows_text(row.rows), class_="few")
+            + element("td", _number_text(row.rows, ".6g"), class_="few")
             + element("td", _share_text(row.rate), class_="few")
-            + element("td", _woe_text(row.woe), class_="few")
+            + element("td", _number_text(row.woe, "+.2f"), class_="few")
         )
         lines.append(element("tr", cells, data_points=str(row.points)))
     body = element("tbody", "".join(lines))
@@ -578,7 +566,7 @@ def _csv(card: Scorecard) -> bytes:
     for of_class in card.cards:
         for row in (_start_row(of_class), *of_class.rows):
             line = [of_class.target, row.column, row.value, row.points]
-            shares = map(_rows_text, (row.rows, row.rate, row.woe))
+            shares = [_number_text(x, ".6g") for x in (row.rows, row.rate, row.woe)]
             writer.writerow(safe_cells([*line, *shares]))
     return out.getvalue().encode("utf-8")
 

@@ -136,7 +136,9 @@ def edited(
             )
         broken.update(newly)
         change = replace(change, text="; not any more: ".join([change.text, *newly]))
-        new = _with_moments(clf, model, new, change.attribute)
+        if model.marginal is not None:
+            j = model.schema.labels().index(change.attribute)
+            new = replace(new, marginal=edited_moments(model, new, j, clf.counts_))
         why = edit.get("reason", reason)
         log.append(_record(before, new, change, edit, why, is_first=not log))
         model = before = new
@@ -161,14 +163,6 @@ def unedited(clf: Any) -> Any:
     return made
 
 
-def _with_moments(clf: Any, old: NBModel, new: NBModel, name: str) -> NBModel:
-    """Return an edited model with the moments of what its attribute adds now."""
-    if old.marginal is None:
-        return new
-    j = old.schema.labels().index(name)
-    return replace(new, marginal=edited_moments(old, new, j, clf.counts_))
-
-
 @dataclass(frozen=True)
 class _Change:
     """What an edit did, for the record."""
@@ -189,10 +183,14 @@ def _record(
     is_first: bool,
 ) -> Edit:
     plain = {key: value for key, value in asked.items() if key != "reason"}
+
+    def as_plain(value: Any) -> Any:
+        return value.item() if isinstance(value, np.generic) else list(value)
+
     return Edit(
         attribute=change.attribute,
         text=change.text,
-        asked=json.dumps(plain, ensure_ascii=False, default=_as_plain),
+        asked=json.dumps(plain, ensure_ascii=False, default=as_plain),
         reason=str(reason or ""),
         when=datetime.now(UTC).isoformat(timespec="seconds"),
         values=list(change.values),
@@ -201,10 +199,6 @@ def _record(
         **difference(old, new),
         marginal=old.marginal if is_first else None,
     )
-
-
-def _as_plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else list(value)
 
 
 # ----------------------------------------------------------------------------- requests

@@ -9,7 +9,6 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard._common.allowed import Check, number, whole
 from steelyard._common.arrays import Floats, Ints
@@ -47,6 +46,7 @@ from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.codes import BlockBuilder, Codes, code_dtype
 from steelyard.table.encoding import bins_of, encode_numbers
 from steelyard.table.labels import known_labels, labels_of_rows
+from steelyard.table.ranges import evenly
 from steelyard.table.schema import FeatureSchema, TableSchema
 
 # Cells are chosen on at most this number of rows, evenly spaced.
@@ -153,13 +153,15 @@ def scorecard_of(
     if y is not None:
         labels = known_labels(labels_of_rows(y, codes.n_rows), clf.classes_)
     if codes.n_rows > _MAX_ROWS:
-        some = np.linspace(0, codes.n_rows - 1, _MAX_ROWS).astype(np.int64)
+        some = evenly(codes.n_rows, _MAX_ROWS)
         codes, labels = codes.take(some), None if labels is None else labels[some]
     proba = model.proba(codes)
     new_schema = card_schema(schema, codes)
     encoder = copy.copy(clf.encoder_)
     encoder.schema_ = new_schema
-    positions = _targets(clf.classes_, target)
+    positions = [1] if len(clf.classes_) == 2 else list(range(len(clf.classes_)))
+    if target is not None:
+        positions = [position_of(target, clf.classes_)]
     cards = []
     for c in positions:
         columns = card_columns(
@@ -187,12 +189,6 @@ def _check_options(*values: Any) -> None:
     for (name, allowed), value in zip(_OPTIONS.items(), values, strict=True):
         if not allowed.accepts(value):
             raise ParameterError(f"`{name}` must be {allowed.text}. Got {value!r}.")
-
-
-def _targets(classes: NDArray[Any], target: Any) -> list[int]:
-    if target is not None:
-        return [position_of(target, classes)]
-    return [1] if len(classes) == 2 else list(range(len(classes)))
 
 
 def _card(

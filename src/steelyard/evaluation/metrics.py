@@ -329,34 +329,22 @@ def measures_by_group(
     groups = {}
     for name in sorted(set(names.tolist()), key=lambda n: (n in (MISSING, OTHERS), n)):
         rows = names == name
-        some = None if proba is None else proba[rows]
-        of_group = true[rows], predicted[rows], some, decided[rows], positive
-        groups[name] = {"rows": int(rows.sum()), **_measures(*of_group)}
-    return groups
-
-
-def _measures(
-    true: Ints,
-    predicted: Ints,
-    proba: Floats | None,
-    decided: Ints,
-    positive: int | None,
-) -> dict[str, Estimate]:
-    right = true == predicted
-    measures = {"accuracy": _share(right)}
-    if proba is not None:
-        chances, hits = proba.max(axis=1), right
+        labels, right = true[rows], true[rows] == predicted[rows]
+        measures: dict[str, Any] = {"rows": len(labels), "accuracy": _share(right)}
+        if proba is not None:
+            chances, hits = proba[rows].max(axis=1), right
+            if positive is not None:
+                chances, hits = proba[rows, positive], labels == positive
+            measures["log_loss"] = mean_estimate(row_losses(labels, proba[rows]))
+            measures["calibration"] = mean_estimate(chances - hits)
         if positive is not None:
-            chances, hits = proba[:, positive], true == positive
-        measures["log_loss"] = mean_estimate(row_losses(true, proba))
-        measures["calibration"] = mean_estimate(chances - hits)
-    if positive is not None:
-        is_positive, is_decided = true == positive, decided == positive
-        measures["share"] = _share(is_positive)
-        measures["selected"] = _share(is_decided)
-        measures["false_positives"] = _share(is_decided[~is_positive])
-        measures["false_negatives"] = _share(~is_decided[is_positive])
-    return measures
+            is_positive, is_decided = labels == positive, decided[rows] == positive
+            measures["share"] = _share(is_positive)
+            measures["selected"] = _share(is_decided)
+            measures["false_positives"] = _share(is_decided[~is_positive])
+            measures["false_negatives"] = _share(~is_decided[is_positive])
+        groups[name] = measures
+    return groups
 
 
 def _share(which: NDArray[np.bool_]) -> Estimate:

@@ -17,12 +17,7 @@ from steelyard.evaluation.metrics import (
     score_predictions,
     thresholds,
 )
-from steelyard.evaluation.shares import (
-    Costs,
-    Decision,
-    Estimate,
-    decide,
-)
+from steelyard.evaluation.shares import Costs, Decision, Estimate, decide
 from steelyard.exceptions import ParameterError
 from steelyard.notices.notice import Notice, in_lines
 
@@ -218,7 +213,9 @@ class Evaluation:
             tables.append(_threshold_table(self.thresholds))
         if self.decision is not None:
             title = "Cost per row, where the class that costs least is decided for"
-            tables.append(MeasureTable(title, ["", ""], _cost_rows(self.decision)))
+            cost, low, high = (f"{number:.4g}" for number in self.decision.cost)
+            lines = [["expected cost", cost], ["95 % interval", f"{low} to {high}"]]
+            tables.append(MeasureTable(title, ["", ""], lines))
         if self.groups is not None:
             tables += _group_tables(self.groups, self.decision is not None)
         return tables
@@ -339,12 +336,6 @@ def _positive(classes: list[Any], positive: Any) -> int | None:
         problem = f"{str(positive)!r} is not among the classes: {shown}."
         raise ParameterError(problem + hint)
     return names.index(str(positive))
-
-
-def _cost_rows(decision: Decision) -> list[list[str]]:
-    cost = decision.cost
-    interval = f"{cost.low:.4g} to {cost.high:.4g}"
-    return [["expected cost", f"{cost.value:.4g}"], ["95 % interval", interval]]
 
 
 def _group_tables(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import chdtri
 
 from steelyard._common.arrays import Floats
 from steelyard.exceptions import ParameterError
@@ -239,7 +240,8 @@ def compare_counts(
         counts, labels = counts[:-1], labels[:-1]
     spread = float(1.0 / (m if n_before is None else n_before) + 1.0 / n)
     by_chance = (len(counts) - 1) * spread
-    limit = _quantile(len(counts) - 1, chance) * spread
+    # The upper quantile of the chi-squared distribution.
+    limit = float(chdtri(len(counts) - 1, chance)) * spread if len(counts) > 1 else 0.0
     psi = stability_index(counts[:, 0], counts[:, 1])
     shares = [(counts[:, 0] / m).tolist(), (counts[:, 1] / n).tolist()]
     return Comparison(psi, by_chance, limit, labels, *shares)
@@ -291,10 +293,3 @@ def _named(
         return names[group[0]]
     both = f"{names[group[0]]} … {names[group[-1]]}"
     return both if ordered else f"{len(group)} others"
-
-
-def _quantile(freedom: int, chance: float) -> float:
-    """Return the upper quantile of the chi-squared distribution."""
-    from scipy.special import chdtri
-
-    return float(chdtri(freedom, chance)) if freedom else 0.0

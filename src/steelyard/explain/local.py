@@ -188,12 +188,13 @@ class LocalExplanation(Tabular):
             half = half_width(share * np.append(*both)).tolist()
         implied, shown = np.zeros(len(names)), np.ones(len(names), dtype=bool)
         rest: list[EvidenceItem] = []
-        if (is_partial := self._is_partial(row)) and self.implied is not None:
-            assert self.averaging is not None
+        averaging = None if self.averaging is None else self.averaging[row]
+        is_partial = averaging is not None and bool(averaging.any())
+        if is_partial and self.implied is not None and averaging is not None:
             both = self.implied[row] * self.link_scale
             implied = both[:, first] - both[:, second]
             shown = amounts != 0.0
-            gap = self.averaging[row] * self.link_scale
+            gap = averaging * self.link_scale
             amount = float(gap[first] - gap[second])
             rest = [EvidenceItem(*MISSING_COLUMNS, amount, missing=True)]
         items = [
@@ -218,10 +219,6 @@ class LocalExplanation(Tabular):
         return Evidence(
             *classes, probability, prior, tuple(items), rate, is_centred, half[-1]
         )
-
-    def _is_partial(self, row: int) -> bool:
-        """Whether the row has cells that are averaged over."""
-        return self.averaging is not None and bool(self.averaging[row].any())
 
     def split_interactions(self) -> LocalExplanation:
         """Divide the contribution of each interaction between its columns, by half.

@@ -33,7 +33,6 @@ from steelyard.explain.value_tables import (
 )
 from steelyard.model.base import Model
 from steelyard.model.edits import Edit
-from steelyard.model.table_model import NBModel
 from steelyard.model.uncertainty import Uncertainty
 from steelyard.proba.counts import Counts
 from steelyard.table.ranges import NumberRange
@@ -446,6 +445,9 @@ def _explain(
     half_of_importance = None
     if half and all(width is not None for width in half):
         half_of_importance = np.array(half).mean(axis=1)
+    base = None if plain is None else plain.log_prior
+    if plain is not None and plain.centre is not None:
+        base = np.asarray(plain.log_prior + plain.centre.sum(axis=0))
     source = "the training counts"
     features = model.schema.features
     if any(not f.is_coded and f.kind != "linear" for f in features):
@@ -458,7 +460,7 @@ def _explain(
         note=model.note(),
         classes=model.classes,
         attributes=model.schema.labels(),
-        base=None if plain is None else _mean_scores(plain),
+        base=base,
         link_scale=float(model.link_scale),
         importance=importance,
         class_importance=by_class,
@@ -469,13 +471,6 @@ def _explain(
         rows=observed_rows(model.schema, counts),
         importance_half_width=half_of_importance,
     )
-
-
-def _mean_scores(model: NBModel) -> Floats:
-    """Return the mean scores of the training rows; without centres, the prior."""
-    if model.centre is None:
-        return model.log_prior
-    return np.asarray(model.log_prior + model.centre.sum(axis=0))
 
 
 def _importance(

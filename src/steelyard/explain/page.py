@@ -58,18 +58,9 @@ if TYPE_CHECKING:
 # Kinds of models whose posterior the page's script computes.
 _KINDS = ("sum", "mixture", "pairs")
 
-
 # Scripts of the page, which follow each other in one element.
-_SCRIPTS = (
-    "controls.js",
-    "charts.js",
-    "spread.js",
-    "sure.js",
-    "changes.js",
-    "cases.js",
-    "page.js",
-)
-_EDITING = (*_SCRIPTS[:-1], "edit.js", "page.js")
+_SCRIPTS = "controls charts spread sure changes cases page".split()
+_EDITING = [*_SCRIPTS[:-1], "edit", "page"]
 
 _MAX_CASES = 5000
 
@@ -117,14 +108,14 @@ def page_text(
     add_card(data, card)
     if rows is not None:
         data["rows"] = _cases(clf, rows)
-    scripts: tuple[str, ...] = _SCRIPTS
+    scripts = _SCRIPTS
     if steps is not None:
         data["steps"], scripts = steps, _EDITING
     asset = partial(read_asset, "steelyard.explain")
     heading = title or card.get("title") or clf.training_.reading.get("title")
     heading = heading or _question(data, words)
     style, unpack = _compact(asset("page.css")), _compact(asset("unpack.js"))
-    code = _compact("".join([scoring_script(), *map(asset, scripts)]))
+    code = _compact("".join([scoring_script(), *(asset(f"{s}.js") for s in scripts)]))
     parts = {
         "LANG": html.escape(words.language),
         "DIR": words.direction,
@@ -201,25 +192,18 @@ def _about(
     lines = in_lines([notice for notice in notices if notice not in aside])
     n_aside = len(clf.encoder_.schema_.left_out)
     edits = [str(edit) for edit in getattr(clf, "edits_", ())]
+    documented = [f"{name}: {text}" for name, text in document(clf, card, words)]
+    documented += [f"{who}: {'_' * 30}" for who in card.get("signatures", ())]
+    # Printed open if somebody wrote a card.
+    name_of_card = "document" if card else "provenance"
     folded = (
         (words("How it adds up"), [f"{learned}{rows}.", words(data["note"])], "how"),
         (words("Noticed in the training rows: {n}", n=len(lines)), lines, "noticed"),
         (words("Edited by hand: {n}", n=len(edits)), edits, "edited"),
-        (
-            words("Model card"),
-            _documented(clf, card, words),
-            # Printed open if somebody wrote a card.
-            "document" if card else "provenance",
-        ),
+        (words("Model card"), documented, name_of_card),
         (words("Dropped columns: {n}", n=n_aside), in_lines(aside), "left-out"),
     )
     return " ".join(html_list(title, text, id=k) for title, text, k in folded)
-
-
-def _documented(clf: BaseNB, card: Mapping[str, Any], words: Words) -> list[str]:
-    """Return the lines of the model card, and those to sign."""
-    lines = [f"{name}: {text}" for name, text in document(clf, card, words)]
-    return [*lines, *(f"{who}: {'_' * 30}" for who in card.get("signatures", ()))]
 
 
 def _cases(clf: BaseNB, rows: Any) -> dict[str, Any]:

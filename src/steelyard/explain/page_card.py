@@ -177,16 +177,21 @@ def add_card(data: dict[str, Any], card: Mapping[str, Any]) -> None:
 
 def trust_line(clf: BaseNB, card: Mapping[str, Any], words: Words) -> str:
     """Return a line on quality, training rows, date, author and use of a model."""
-    counts = getattr(clf, "counts_", None)
-    check = next(iter(clf.training_.quality), None)
-    rows = None if counts is None else float(counts.by_class.sum())
-    parts = [card.get("quality") or _quality(check, words)]
-    if rows is not None:
-        parts.append(words("{n} training rows", n=f"{rows:,.10g}"))
-    date = card.get("date") or (check or {}).get("date", "")
-    parts += [str(date), card.get("author", ""), f"steelyard {__version__}"]
-    line = " · ".join(part for part in parts if part)
+    about = *_provenance(clf, card, words), card.get("author", "")
+    line = " · ".join(filter(None, (*about, f"steelyard {__version__}")))
     return f"{line}. {card['use']}" if "use" in card else line
+
+
+def _provenance(
+    clf: BaseNB, card: Mapping[str, Any], words: Words
+) -> tuple[str, str, str]:
+    """Return quality, number of training rows, and date of a model, as texts."""
+    check, rows = next(iter(clf.training_.quality), {}), ""
+    if hasattr(clf, "counts_"):
+        n = float(clf.counts_.by_class.sum())
+        rows = words("{n} training rows", n=f"{n:,.10g}")
+    date = str(card.get("date") or check.get("date", ""))
+    return card.get("quality") or _quality(check, words), rows, date
 
 
 def document(
@@ -200,27 +205,24 @@ def document(
     'A. Meyer'
     """
     words = words or Words()
-    reading, counts = clf.training_.reading, getattr(clf, "counts_", None)
-    check = next(iter(clf.training_.quality), None)
-    rows = None if counts is None else float(counts.by_class.sum())
-    data = [reading.get("file", "")]
-    data += [] if rows is None else [words("{n} training rows", n=f"{rows:,.10g}")]
+    quality, rows, date = _provenance(clf, card, words)
+    reading = clf.training_.reading
+    data = [reading.get("file", ""), rows]
     data += [f"SHA-256 {reading['sha256']}"] if "sha256" in reading else []
-    edits = getattr(clf, "edits_", ())
     entries = {
         "Author": card.get("author", ""),
-        "Date": str(card.get("date") or (check or {}).get("date", "")),
+        "Date": date,
         "Intended use": card.get("use", ""),
         "Data": ", ".join(filter(None, data)),
-        "Validation": card.get("quality") or _quality(check, words),
+        "Validation": quality,
         "Model": f"{type(clf).__name__}, steelyard {__version__}",
         "Model checksum": checksum_of(clf),
-        "Edits": str(len(edits) or "none"),
+        "Edits": str(len(getattr(clf, "edits_", ())) or "none"),
     }
     return [(words(name), text) for name, text in entries.items() if text]
 
 
-def _quality(check: Mapping[str, Any] | None, words: Words) -> str:
+def _quality(check: Mapping[str, Any], words: Words) -> str:
     """Describe the accuracy on held-out rows, with a 95 % interval."""
     if not check:
         return ""

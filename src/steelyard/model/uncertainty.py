@@ -9,10 +9,9 @@ over the cells of a row, interactions included, and an interval is
 ``base`` b (C,) and ``variances`` D (V, C), with a row for each row of the model's own
 table and a column for each class, but a single one for two classes, whose log-odds have
 the same variance. So a page or another program makes the same interval: it adds up rows
-of D by the codes of a row, as it does for scores. `Uncertainty.data` gives the tables
-as plain lists. What some cells add has the variance :math:`\sum D` over these cells
-alone: that of a contribution or a point of a curve. ``means`` (d, C) has the variance
-of each importance.
+of D by the codes of a row, as it does for scores. What some cells add has the variance
+:math:`\sum D` over these cells alone: that of a contribution or a point of a curve.
+``means`` (d, C) has the variance of each importance.
 """
 
 from __future__ import annotations
@@ -88,7 +87,3 @@ class Uncertainty:
         cells = codes.schema.offsets[:-1] + codes.by_column().T.astype(np.int64)
         zeros = np.zeros(model.n_classes)
         return self.variances[cells] + zeros, self.of_rows(codes, model) + zeros
-
-    def data(self) -> dict[str, list[Any]]:
-        """Return the tables as lists, for other programs: see the module."""
-        return {key: value.tolist() for key, value in vars(self).items()}

@@ -69,7 +69,8 @@ def drift_sql(
     source = ".".join(map(ways.identifier, table.split(".")))
     to = Statement(ways, source, keep, texts, is_single=True)
     reader = Terms(plan, to, None, False)
-    columns = [_Column(j, monitor, reader) for j in _compared(monitor)]
+    compared = sorted({*range(monitor.schema.n_columns)} - {*monitor.schema.left_out})
+    columns = [_Column(j, monitor, reader) for j in compared]
     if not columns:
         raise ParameterError("The model reads no column: there is nothing to compare.")
     outputs = [pair for column in columns for pair in column.cells()]
@@ -103,11 +104,6 @@ def drift_sql(
     query = wrapped(f"{head},\n{stage}\n{text}", ways.quoted)
     check_length(query, ways)
     return query
-
-
-def _compared(monitor: DriftMonitor) -> list[int]:
-    schema = monitor.schema
-    return [j for j in range(schema.n_columns) if j not in schema.left_out]
 
 
 @dataclass

@@ -267,15 +267,16 @@ def record(
     counted: str = "",
     make: Callable[..., Any] = lambda kind, schema, values: kind(**values),
     parts: Callable[[Any], Mapping[str, Any]] = vars,
-    check: Callable[[Any], str | None] = lambda values: None,
+    valid: Callable[[Any], bool] = lambda values: True,
+    wrong: str = "",
     **fields: Field,
 ) -> Field:
     """Return a field that is an object of a class, given by module and name.
 
     A dataclass is stored by its fields. For other classes ``make`` makes an object of
     the class, the schema and the values, and ``parts`` returns the values of an object.
-    ``counted`` is the field whose length is that of the axis n. ``check`` returns what
-    is wrong with values that are valid one by one, or None.
+    ``counted`` is the field whose length is that of the axis n. ``valid`` tests values
+    together that are valid one by one, and ``wrong`` is the complaint if they are not.
     """
 
     def read(reader: ObjectReader, key: str, sizes: Sizes) -> ReadRecord:
@@ -288,8 +289,7 @@ def record(
         checked = ReadRecord(
             lambda **values: make(class_of(home), sizes.schema, values), **values
         )
-        wrong = check(checked)
-        if wrong is not None:
+        if not valid(checked):
             raise reader.complaint(key, wrong)
         return checked
 

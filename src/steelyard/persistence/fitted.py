@@ -29,6 +29,7 @@ from steelyard.persistence.codec import (
     LARGEST_LOG,
     LARGEST_NUMBER,
     LARGEST_SQUARE,
+    LARGEST_WEIGHT,
     Field,
     ReadArray,
     ReadRecord,
@@ -134,13 +135,6 @@ def _make_counts(counts: Any, schema: Any, values: dict[str, Any]) -> Any:
     return counts(schema, by_class, by_code, moments)
 
 
-def _check_counts(counts: Any) -> str | None:
-    pairs = zip(counts.squares.flat, counts.weight.flat, strict=True)
-    if any(squares > LARGEST_SQUARE * weight for squares, weight in pairs):
-        return "must have variances that are not too large"
-    return None
-
-
 _COUNTS = codec.record(
     "proba.counts.Counts",
     by_class=codec.numbers("k", 0.0),
@@ -150,7 +144,11 @@ _COUNTS = codec.record(
     squares=codec.numbers("gk", 0.0, LARGEST_SQUARE),
     make=_make_counts,
     parts=lambda counts: {**vars(counts), **vars(counts.moments)},
-    check=_check_counts,
+    valid=lambda counts: all(
+        squares <= LARGEST_SQUARE * weight
+        for squares, weight in zip(counts.squares.flat, counts.weight.flat, strict=True)
+    ),
+    wrong="must have variances that are not too large",
 )
 
 _UNCERTAINTY = codec.record(
@@ -171,11 +169,6 @@ def _read_places(reader: ObjectReader, key: str, sizes: Sizes) -> list[int]:
     return places
 
 
-def _check_edit(edit: Any) -> str | None:
-    is_whole = len(edit.places) == len(edit.table)
-    return None if is_whole else "must have a number for each place"
-
-
 _LOGS = codec.list_of(codec.numbers("", -LARGEST_LOG, LARGEST_LOG))
 _EDIT = codec.record(
     "model.edits.Edit",
@@ -193,7 +186,8 @@ _EDIT = codec.record(
     centre=codec.numbers("dk", -LARGEST_LOG, LARGEST_LOG).or_null(),
     factors=codec.weights("gk").or_null(),
     marginal=MARGINAL.or_null(),
-    check=_check_edit,
+    valid=lambda edit: len(edit.places) == len(edit.table),
+    wrong="must have a number for each place",
 )
 
 
@@ -236,12 +230,12 @@ _READING = {
 }
 
 
-def _check_points(*spans: tuple[float, Any, float]) -> str | None:
+def _increase(*spans: tuple[float, Any, float]) -> bool:
     points = [[low, *quartiles, high] for low, quartiles, high in spans]
-    increase = points == list(map(sorted, points))
-    return None if increase else "must have ends and quartiles that increase"
+    return points == list(map(sorted, points))
 
 
+_WRONG_SPAN = "must have ends and quartiles that increase"
 _RANGE = codec.record(
     "table.ranges.NumberRange",
     low=codec.numbers(),
@@ -249,7 +243,8 @@ _RANGE = codec.record(
     quartiles=codec.some_numbers(3),
     histogram=codec.some_numbers(N_BARS, 0.0, 1.0),
     weight=codec.numbers("", 0.0),
-    check=lambda span: _check_points((span.low, span.quartiles, span.high)),
+    valid=lambda span: _increase((span.low, span.quartiles, span.high)),
+    wrong=_WRONG_SPAN,
 )
 _RANGES = codec.list_of(_RANGE.or_null(), "t")
 
@@ -282,9 +277,10 @@ _SCORE_RANGES = codec.record(
         name: np.array([getattr(span, name) for span in ranges])
         for name in ("low", "high", "quartiles", "histogram", "weight")
     },
-    check=lambda spans: _check_points(
+    valid=lambda spans: _increase(
         *zip(spans.low.flat, spans.quartiles.tolist(), spans.high.flat, strict=True)
     ),
+    wrong=_WRONG_SPAN,
 )
 
 
@@ -307,18 +303,14 @@ def _read_hashes(reader: ObjectReader, key: str, sizes: Sizes) -> ReadArray:
     return ReadArray(hashes, "uint64")
 
 
-def _check_hashes(hashes: Any) -> str | None:
-    is_more = hashes.n_hashed > hashes.n_rows
-    return "must not hash more rows than there are" if is_more else None
-
-
 _ROW_HASHES = codec.record(
     "notices.check.RowHashes",
     n_rows=codec.whole(1),
     n_hashed=codec.whole(1),
     repeated=codec.numbers("", 0.0, 1.0),
     hashes=Field(_hash_text, _read_hashes),
-    check=_check_hashes,
+    valid=lambda hashes: hashes.n_hashed <= hashes.n_rows,
+    wrong="must not hash more rows than there are",
 )
 
 _SUMMARY = codec.record(
@@ -350,7 +342,6 @@ _TRAINING = codec.record(
 
 # --------------------------------------------------------------------------- kept rows
 
-_LARGEST_FLOAT = sys.float_info.max
 # Microseconds since 1970 of all dates that there are in 64 bits.
 _MAX_MICROS = 1 << 63
 
@@ -367,7 +358,9 @@ _COLUMN_CLASSES = {
     "numbers": "table.columns.ArrayColumn",
     "values": "table.columns.FactorColumn",
 }
-_NUMBER_CELLS = codec.numbers("n", -_LARGEST_FLOAT, _LARGEST_FLOAT, codec.MISSING)
+_NUMBER_CELLS = codec.numbers(
+    "n", -sys.float_info.max, sys.float_info.max, codec.MISSING
+)
 
 
 def _describe_column(column: Any) -> dict[str, Any]:
@@ -467,9 +460,8 @@ _RESERVOIR = codec.record(
     threshold=codec.numbers("", 0.0),
     n_drawn_from=codec.whole(1),
     new_weight=codec.weights("", 0.0),
-    check=lambda rows: (
-        f"must have at most {MAX_KEPT} rows" if len(rows.labels) > MAX_KEPT else None
-    ),
+    valid=lambda rows: len(rows.labels) <= MAX_KEPT,
+    wrong=f"must have at most {MAX_KEPT} rows",
 )
 
 
@@ -482,18 +474,16 @@ def _by_value(n_of_density: int) -> Field:
     def read(reader: ObjectReader, key: str, sizes: Sizes) -> list[ReadNumbers]:
         (n_classes,), features = sizes.shape("c"), sizes.schema.features
         arrays = []
-        for (entry, j), feature in zip(
-            reader.entries(key, len(features)), features, strict=True
-        ):
+        entries = reader.entries(key, len(features))
+        for (entry, j), feature in zip(entries, features, strict=True):
             shape = (n_classes, feature.n_values if feature.is_coded else n_of_density)
-            limit = codec.LARGEST_WEIGHT
-            arrays.append(entry.floats(j, shape, -limit, limit))
+            arrays.append(entry.floats(j, shape, -LARGEST_WEIGHT, LARGEST_WEIGHT))
         return arrays
 
     return Field(float_list, read).by_pair()
 
 
-_ROW_WEIGHTS = codec.numbers("n", 0.0, codec.LARGEST_WEIGHT, codec.MISSING)
+_ROW_WEIGHTS = codec.numbers("n", 0.0, LARGEST_WEIGHT, codec.MISSING)
 
 
 def _read_row_weights(reader: ObjectReader, key: str, sizes: Sizes) -> Any:

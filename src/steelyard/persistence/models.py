@@ -218,7 +218,8 @@ MARGINAL = codec.record(
     make=lambda marginal, schema, values: marginal(
         **{**values, "loadings": np.stack(values["loadings"], axis=2)}
     ),
-    check=lambda moments: None if moments.loadings else "must have factors",
+    valid=lambda moments: bool(moments.loadings),
+    wrong="must have factors",
 )
 _CONDITIONAL = codec.record(
     "model.combined.ConditionalTable",
@@ -227,11 +228,6 @@ _CONDITIONAL = codec.record(
     strength=codec.weights(low=_MIN_SCALE),
     make=lambda table, schema, values: table(schema.offsets, **values),
 )
-_KERNEL = Field(
-    KERNELS.__getitem__,
-    lambda reader, key, sizes: KERNELS.index(reader.text(key, KERNELS)),
-)
-
 
 MODELS: dict[str, Field] = {
     "sum": _kind(
@@ -276,7 +272,10 @@ MODELS: dict[str, Field] = {
         numbers=codec.numbers("gn", special=codec.MISSING),
         floors=codec.numbers("g", _MIN_DEVIATION, LARGEST_SQUARE),
         neighbours=codec.whole(1),
-        kernel=_KERNEL,
+        kernel=Field(
+            KERNELS.__getitem__,
+            lambda reader, key, sizes: KERNELS.index(reader.text(key, KERNELS)),
+        ),
     ),
     "matches": _kind(
         "lazy.MatchingModel",

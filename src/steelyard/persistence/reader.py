@@ -167,28 +167,22 @@ class ObjectReader:
 
         Lists are compared with the shape before anything is set aside for it.
         """
+        is_plain: list[bool] = []
         if special is None and type(self.get(key)) is dict:
-            flat = self._unpacked(key, shape)
-            self._check_range(flat, key, low, high)
-            return ReadNumbers(flat, shape)
-        cells = self._cells(key, shape)
-        if special is None:
-            flat = self._floats(cells, key)
-            self._check_range(flat, key, low, high)
-            return ReadNumbers(flat, shape)
-        mark, number = special
-        is_plain = [type(c) is not type(mark) or c != mark for c in cells]
-        plain = self._floats(list(compress(cells, is_plain)), key)
-        self._check_range(plain, key, low, high)
-        each = iter(plain)
-        flat = array("d", (next(each) if is_one else number for is_one in is_plain))
-        return ReadNumbers(flat, shape)
-
-    def _check_range(
-        self, numbers: array[float], key: str, low: float, high: float
-    ) -> None:
+            numbers = self._unpacked(key, shape)
+        else:
+            cells = self._cells(key, shape)
+            if special is not None:
+                mark, number = special
+                is_plain = [type(c) is not type(mark) or c != mark for c in cells]
+                cells = list(compress(cells, is_plain))
+            numbers = self._floats(cells, key)
         if numbers and not (low <= min(numbers) and max(numbers) <= high):
             raise self.complaint(key, f"must hold numbers from {low:g} to {high:g}")
+        if special is not None:
+            each = iter(numbers)
+            numbers = array("d", (next(each) if p else number for p in is_plain))
+        return ReadNumbers(numbers, shape)
 
     def _unpacked(self, key: str, shape: tuple[int, ...]) -> array[float]:
         """Return the numbers of a large array, which are bytes in a text."""

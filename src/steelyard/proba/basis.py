@@ -159,12 +159,6 @@ def _interaction(
     return _sparse_factor(np.asarray(np.kron(*sides), dtype=np.float64))
 
 
-def _independent(n_codes: int) -> _Factor:
-    """Return the factor of categories: the identity, without code 0."""
-    codes = np.arange(1, n_codes)
-    return codes, codes - 1, np.ones(len(codes)), len(codes)
-
-
 def trend(edges: Floats) -> Floats:
     """Return standardised centres of bins, shape (n,).
 
@@ -309,7 +303,9 @@ class EffectBasis:
             a, b = feature.sides
             n_bins = self.binned_groups(a), self.binned_groups(b)
             return _interaction(n_bins, (a.n_groups, b.n_groups), bool(self.n_bins))
-        factor = _independent(feature.n_codes)
+        # Categories are independent; code 0 has no effect.
+        codes = np.arange(1, feature.n_codes)
+        factor = codes, codes - 1, np.ones(len(codes)), len(codes)
         if self._scales(feature):
             n, n_others = len(feature.edges) + 1, int(feature.missing_is_value)
             factor = _curve(n, n_others, self.n_bins)

@@ -73,7 +73,9 @@ class SparkParts:
 
         def work_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for k, held in start(batches):
-                last = function if given is None else partial(_with, function, given[k])
+                last = function
+                if given is not None:
+                    last = partial(_call, function, (given[k],))
                 try:
                     for step in (*steps, last):
                         # What was refused stays so.
@@ -142,10 +144,6 @@ class SparkParts:
 
 def _call(function: Any, arguments: tuple[Any, ...], held: Any) -> Any:
     return function(held, *arguments)
-
-
-def _with(function: Any, argument: Any, held: Any) -> Any:
-    return function(held, argument)
 
 
 def _unpickled(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:

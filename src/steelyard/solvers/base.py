@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats
-from steelyard._common.settings import DeclaredPart
+from steelyard._common.settings import DeclaredPart, number, setting, whole
 from steelyard.exceptions import ParameterError
 
 Status = Literal["converged", "iterations", "separable", "stalled"]
@@ -232,6 +232,20 @@ class Solver(DeclaredPart):
     def minimize(self, objective: AnyObjective, start: Floats, box: Box) -> Solution:
         """Minimise from a start, within bounds."""
         raise NotImplementedError
+
+
+class IterativeSolver(Solver):
+    """A solver that takes steps until little is left to gain."""
+
+    tol: float = setting(
+        default=1e-10,
+        allowed=number(0.0),
+        about="Stop when an iteration lowers the objective by less than this share of "
+        "it.",
+    )
+    max_iter: int = setting(
+        default=1000, allowed=whole(1), about="Largest number of iterations."
+    )
 
 
 class Fixed(Solver):

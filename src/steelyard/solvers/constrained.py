@@ -12,16 +12,16 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import csr_array
 
 from steelyard._common.arrays import Floats
-from steelyard._common.settings import number, setting, whole
+from steelyard._common.settings import setting
 from steelyard._common.threads import one_blas_thread
 from steelyard.kernels.fitting import descend
 from steelyard.solvers.base import (
     AnyObjective,
     Box,
+    IterativeSolver,
     LowRankPreconditioner,
     Preconditioner,
     Solution,
-    Solver,
     Status,
     note_iteration,
     runaway,
@@ -144,7 +144,7 @@ def _value(gradient: Floats, slope: Floats, d: Floats) -> float:
     return float(0.5 * d @ (gradient + slope))
 
 
-class GradientDescent(Solver):
+class GradientDescent(IterativeSolver):
     r"""Steps down the gradient with a line search, as the RNB paper prints them.
 
     .. math:: w \leftarrow \Pi_{[l, u]}\bigl(w - \epsilon \nabla f(w)\bigr), \qquad
@@ -155,13 +155,10 @@ class GradientDescent(Solver):
 
     tol: float = setting(
         default=1e-7,
-        allowed=number(0.0),
         about="Stop when a step lowers the objective by no more than this share of it, "
         "or of one if it is smaller.",
     )
-    max_iter: int = setting(
-        default=10_000, allowed=whole(1), about="Largest number of steps."
-    )
+    max_iter: int = setting(default=10_000)
 
     def minimize(self, objective: AnyObjective, start: Floats, box: Box) -> Solution:
         """Minimise from a start, within bounds."""
@@ -189,7 +186,7 @@ class GradientDescent(Solver):
         return Solution(x, value, status or "iterations", len(records), records)
 
 
-class SpectralGradient(Solver):
+class SpectralGradient(IterativeSolver):
     r"""Spectral projected gradients (Birgin, Martínez & Raydan, 2000), preconditioned.
 
     .. math:: d = \arg\min_{l \le w + d \le u}\; g^\top d + \tfrac1{2\alpha} d^\top P d
@@ -202,12 +199,8 @@ class SpectralGradient(Solver):
 
     tol: float = setting(
         default=1e-10,
-        allowed=number(0.0),
         about="Stop when a step promises to lower the objective by less than a "
         "hundredth of this share of it.",
-    )
-    max_iter: int = setting(
-        default=1000, allowed=whole(1), about="Largest number of iterations."
     )
 
     def minimize(self, objective: AnyObjective, start: Floats, box: Box) -> Solution:
@@ -277,7 +270,7 @@ class Cone(Box):
     """Which rows are satisfied with equality, shape (constraints,)."""
 
 
-class ConstrainedNewton(Solver):
+class ConstrainedNewton(IterativeSolver):
     r"""Limited-memory projected quasi-Newton steps (Schmidt and others, 2009).
 
     .. math:: d = \arg\min_{A (w + d) \ge 0}\; g^\top d + \tfrac12 d^\top B d
@@ -289,12 +282,8 @@ class ConstrainedNewton(Solver):
 
     tol: float = setting(
         default=1e-8,
-        allowed=number(0.0),
         about="Stop when a step promises to lower the objective by less than a tenth "
         "of this share of it.",
-    )
-    max_iter: int = setting(
-        default=1000, allowed=whole(1), about="Largest number of iterations."
     )
 
     def minimize(self, objective: AnyObjective, start: Floats, box: Box) -> Solution:

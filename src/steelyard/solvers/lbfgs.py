@@ -17,9 +17,9 @@ from steelyard._common.threads import one_blas_thread
 from steelyard.solvers.base import (
     AnyObjective,
     Box,
+    IterativeSolver,
     Preconditioner,
     Solution,
-    Solver,
     Status,
     note_iteration,
     runaway,
@@ -33,22 +33,13 @@ _ARMIJO = 1e-4
 _MIN_STEP = 1e-10
 
 
-class LBFGS(Solver):
+class LBFGS(IterativeSolver):
     """L-BFGS-B (Byrd, Lu, Nocedal & Zhu, 1995), SciPy's.
 
     If the objective has a preconditioner, and weights have no bounds, it is minimised
     in scaled weights.
     """
 
-    tol: float = setting(
-        default=1e-10,
-        allowed=number(0.0),
-        about="Stop when an iteration lowers the objective by less than this share of "
-        "it.",
-    )
-    max_iter: int = setting(
-        default=1000, allowed=whole(1), about="Largest number of iterations."
-    )
     memory: int = setting(default=20, allowed=whole(1), about="Correction pairs.")
     gradient_tol: float | None = setting(
         default=None,
@@ -56,7 +47,6 @@ class LBFGS(Solver):
         about="Stop when no projected gradient entry exceeds this; None takes the "
         "objective at the start times a ten-thousandth of the square root of ``tol``.",
     )
-
     start: float | None = setting(
         default=None,
         allowed=NONE | number(),

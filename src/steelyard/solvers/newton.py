@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from steelyard._common.arrays import Floats
-from steelyard._common.settings import number, setting, whole
+from steelyard._common.settings import setting
 from steelyard._common.threads import one_blas_thread
 from steelyard.solvers.base import (
     AnyObjective,
     Box,
+    IterativeSolver,
     Solution,
-    Solver,
     Status,
     note_iteration,
     runaway,
@@ -49,7 +49,7 @@ _MIN_DAMPING = 1e-8
 _MAX_DAMPING = 1e6
 
 
-class Newton(Solver):
+class Newton(IterativeSolver):
     r"""Projected Newton: each step minimises a quadratic model within the bounds.
 
     .. math:: \min_d\; g^\top d + \tfrac12 d^\top H d
@@ -65,12 +65,8 @@ class Newton(Solver):
 
     tol: float = setting(
         default=1e-10,
-        allowed=number(0.0),
         about="Stop when the quadratic model promises to lower the objective by less "
         "than this share of it.",
-    )
-    max_iter: int = setting(
-        default=1000, allowed=whole(1), about="Largest number of iterations."
     )
 
     def refuses(self, objective: AnyObjective) -> str:

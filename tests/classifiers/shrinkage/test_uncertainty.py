@@ -50,7 +50,7 @@ def test_of_two_classes_one_has_what_the_other_leaves(two):
 
 def test_plain_data_give_the_same_variance(fitted):
     clf, X = fitted
-    codes, data = clf._encode(X), clf.uncertainty_.data()
+    codes, data = clf._encode(X), vars(clf.uncertainty_)
     offsets = clf.encoder_.schema_.offsets
     for i in (0, 7):
         cells = [offsets[j] + codes.column(j)[i] for j in range(len(offsets) - 1)]

@@ -70,7 +70,7 @@ def pair_information(training: TrainingSet) -> Floats:
     over rows in which both cells are observed, wherever they are. The diagonal and the
     rows of Gaussian attributes are 0.
     """
-    return _over_training(training, _mutual)
+    return _over_training(training, lambda facts: facts[:, 0])
 
 
 def conditional_information(training: TrainingSet) -> Floats:
@@ -136,11 +136,6 @@ def _normalised(values: Floats) -> Floats:
     """Divide by the mean; all zero if that is zero, but for rounding."""
     mean = values.mean() if values.size else 0.0
     return values / mean if mean > _NOTHING else np.zeros_like(values)
-
-
-def _mutual(facts: Facts) -> Floats:
-    """Mutual information."""
-    return facts[:, 0]
 
 
 def _symmetrical(facts: Facts) -> Floats:

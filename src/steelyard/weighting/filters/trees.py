@@ -22,7 +22,6 @@ from steelyard._common.settings import (
 from steelyard._common.threads import pieces, run, thread_count
 from steelyard.model.base import RowsNeeded
 from steelyard.model.training import TrainingSet
-from steelyard.table.schema import FeatureSchema
 from steelyard.weighting.filters.correlation import FilterWeighting
 
 # Up to this number rows are drawn one by one; beyond it, how often each row is drawn is
@@ -98,7 +97,9 @@ class TreeWeighting(FilterWeighting):
     def _inputs(self, training: TrainingSet) -> tuple[NDArray[np.float32], Ints]:
         """Columns for a tree, shape (n, p), and the attribute that each belongs to."""
         features = training.codes.schema.features
-        singled = [self._is_singled(feature) for feature in features]
+        # Whether each value of an attribute has a separate column.
+        nominal = ("categorical", "interaction") if self.categories == "one-hot" else ()
+        singled = [f.kind in nominal and f.n_values > 2 for f in features]
         widths = [
             feature.n_values if single else 1
             for feature, single in zip(features, singled, strict=True)
@@ -121,13 +122,6 @@ class TreeWeighting(FilterWeighting):
                 inputs[:, first] = codes
             first += width
         return inputs, owner
-
-    def _is_singled(self, feature: FeatureSchema) -> bool:
-        """Whether each value of an attribute has a separate column."""
-        is_nominal = (
-            feature.kind in ("categorical", "interaction") and feature.n_values > 2
-        )
-        return is_nominal and self.categories == "one-hot"
 
 
 class OneTreeWeighting(TreeWeighting):
