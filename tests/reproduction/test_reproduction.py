@@ -656,6 +656,7 @@ def test_data_tables_name_what_differs_from_print(toy):
         "discrete": "1",
         "attributes_and_class": "3",
         "classes": "2",
+        "minority_percent": "50.00",
         "missing": "Y",
         "numeric": "Y",
     }
