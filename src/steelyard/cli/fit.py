@@ -63,7 +63,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--title", metavar="TEXT", help=about)
     about = "device to train on: cpu, cuda (a GPU), cuda:1, or auto (default: cpu)"
     parser.add_argument("--device", metavar="NAME", help=about)
-    inputs.add_memory(parser)
+    group = parser.add_argument_group("tables larger than memory")
+    about = "read in chunks what would need more, such as 2GB (default: half of all)"
+    group.add_argument("--memory", type=inputs.size_of, metavar="SIZE", help=about)
+    about = "folder for temporary files (default: that of the system)"
+    group.add_argument("--work-folder", metavar="DIR", help=about)
 
 
 def run(arguments: argparse.Namespace) -> None:

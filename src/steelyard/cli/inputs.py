@@ -356,15 +356,6 @@ def default_memory() -> int:
     return max(min(sizes) // 2, _MIN_MEMORY_BYTES)
 
 
-def add_memory(parser: argparse.ArgumentParser) -> None:
-    """Add the options of memory and of the folder for temporary files."""
-    group = parser.add_argument_group("tables larger than memory")
-    about = "read in chunks what would need more, such as 2GB (default: half of all)"
-    group.add_argument("--memory", type=size_of, metavar="SIZE", help=about)
-    about = "folder for temporary files (default: that of the system)"
-    group.add_argument("--work-folder", metavar="DIR", help=about)
-
-
 def is_streamed(arguments: argparse.Namespace) -> bool:
     """Whether the data are read in chunks: several files, or a large one."""
     from steelyard.io.paths import is_several

@@ -470,22 +470,13 @@ def _recalibrated(
 
 
 def edit_steps(clf: Any) -> dict[str, Any]:
-    """Return the steps in which ``edited`` changes each column.
+    """Return the steps in which ``edited`` changes columns, by the column's position.
 
-    Parameters
-    ----------
-    clf : classifier
-        A fitted classifier whose model is one sum.
-
-    Returns
-    -------
-    dict
-        For each position of a column that has them: ``edges`` of bins, a number in
-        each (``middles``), training rows by step (``weights``), the code of missing
-        cells, training rows of these if they are no step (``rows_missing``), and
-        ``must``, a shape with the position of its class, whose steps are at the
-        ``fine`` edges. Without columns scored by a density alone and interactions:
-        these can be scaled or removed.
+    They are ``edges`` of bins, a number in each (``middles``), training rows by step
+    (``weights``), the code of ``missing`` cells, training rows of these if they are no
+    step (``rows_missing``), and ``must``, a shape with the position of its class, whose
+    steps are at the ``fine`` edges. Columns scored by a density and interactions have
+    none: these can be scaled or removed.
     """
     model = _editable_model(clf)
     schema, steps = model.schema, {}

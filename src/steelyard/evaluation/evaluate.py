@@ -158,23 +158,11 @@ def evaluate_chunks(
     positive: Any = None,
     costs: Any = None,
 ) -> Evaluation:
-    """Measure a fitted model on chunks of rows.
+    """Measure a fitted model as ``evaluate`` does, on chunks of rows.
 
-    Parameters
-    ----------
-    model : classifier
-        A fitted one.
-    chunks : iterable of (X, y) or (X, y, by)
-        Tables, their labels, and the cells by which rows are grouped. Labels are
-        compared as text, and 1.0 is the class 1 if there is one. Labels that are no
-        class of the model count as wrong.
-    positive, costs
-        As in ``evaluate``.
-
-    Returns
-    -------
-    Evaluation
-        The same as for all rows at once; only predictions are kept in memory.
+    Chunks are (X, y) or (X, y, by): tables, labels, and cells by which rows are
+    grouped. Labels are compared as text, and 1.0 is the class 1 if there is one; those
+    that are no class of the model count as wrong. Only predictions are kept in memory.
     """
     costs = check_costs(costs)
     classes = model.classes_.tolist()

@@ -84,23 +84,9 @@ def page_text(
 
     It has the numbers of the model, as exact as they are, and computes the posterior as
     ``predict_proba`` does. It is one file and loads nothing. Its address keeps the
-    values that are set, after the ``#``.
-
-    Parameters
-    ----------
-    clf : BaseNB
-        A fitted classifier: one sum, a mixture (RNB) or one-vs-one.
-    title, target : str, default=None
-        Heading and what is predicted, before those of the card; by default the question
-        that the page answers, and the name of the target at fit.
-    card : mapping or path of a TOML file, default=None
-        What readers should know: ``read_card`` lists it.
-    rows : table or (table, labels), default=None
-        Rows that the page offers as cases. Whoever has the page has them.
-    language : {"en", "de"} or path of a TOML file, default=None
-        Words of the page: see ``read_words`` for such a file.
-    steps : mapping, default=None
-        What can be edited in the page, from ``steelyard.control.edit_steps``.
+    values that are set, after the ``#``. Arguments are those of ``clf.page``: a title
+    comes before that of the card, ``read_card`` and ``read_words`` list what files may
+    contain, and ``steps`` are what can be edited, from ``edit_steps``.
     """
     card = read_card(card)
     words = read_words(language or card.get("language", "en"))

@@ -397,24 +397,10 @@ def log_conditional(counts: Floats, log_prob: Floats, strength: float) -> Floats
     .. math:: \theta_{v|a,c} = \frac{N_{avc} + m\,\theta_{v|c}}{N_{a \cdot c} + m}
 
     An m-estimate towards the probability without the parent: a rare value of the parent
-    changes little, and a missing one nothing.
+    changes little, and a missing one nothing. Counts (A, B, K) are by code of the
+    parent, of the child, and class; logarithms (B, K) of the child's probabilities and
+    the strength m, in rows, give (A, B, K), with 0 for the child's code 0.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (A, B, K)
-        Weight of the rows by code of the parent, of the child, and class.
-    log_prob : ndarray of shape (B, K)
-        Logarithms of the probabilities of the child's codes within each class.
-    strength : float
-        The weight m, in rows.
-
-    Returns
-    -------
-    ndarray of shape (A, B, K)
-        Logarithms; those of code 0 of the child, the first, are 0.
-
-    Examples
-    --------
     >>> counts = np.array([[[0.0], [0.0], [0.0]], [[0.0], [3.0], [0.0]]])
     >>> log_prob = np.log([[1.0], [0.5], [0.5]])
     >>> np.exp(log_conditional(counts, log_prob, 1.0))[:, :, 0]

@@ -37,22 +37,11 @@ _ARROW = pa.schema([("k", pa.int32()), ("held", pa.binary())])
 class SparkParts:
     """Objects on executors, one for each partition, in the order of partitions.
 
-    They are what ``start`` makes of the batches of a frame, after some steps. All runs
-    in one call of ``mapInArrow``: Spark starts a Python process on each core for every
-    further one. Spark makes those of a lost executor again, from the frame.
-
-    Parameters
-    ----------
-    frame : pyspark.sql.DataFrame
-        The rows, or parts that are kept.
-    kept : list
-        Frames to let go when the fit ends.
-    start : callable
-        From the batches of a partition to its number and object.
-    steps : tuple of callables
-        From one object to the next.
-    is_kept : bool
-        Whether results for each are kept on the executors.
+    They are what ``start`` makes of the batches of a frame (a number and an object of
+    each partition), after some steps from one object to the next. All runs in one call
+    of ``mapInArrow``: Spark starts a Python process on each core for every further one.
+    Spark makes those of a lost executor again, from the frame. ``kept`` lists frames to
+    let go when the fit ends; with ``is_kept`` results stay on the executors.
     """
 
     def __init__(
