@@ -81,7 +81,8 @@ def facts_of(entry: Method) -> dict[str, Any]:
     published, protocol = as_published(entry, page)
     call = f'sy.method("{entry.acronym}"{published and f", {published}"})'
     if protocol:
-        call += f'; whole table prepared: sy.compare(..., protocol="{protocol}")'
+        call += "; to prepare whole tables as the paper did, "
+        call += f'sy.compare(..., protocol="{protocol}")'
     return {
         "method": ", ".join(entry.names),
         "learns": entry.learns,
