@@ -158,7 +158,7 @@ def test_the_user_guide_is_split_by_headings_and_links_follow(source):
     assert "[Missing values](user_guide/missing-values.md)" in guide
     part = (source / "user_guide/missing-values.md").read_text(encoding="utf-8")
     assert part.startswith("# Missing values\n")
-    part = (source / "user_guide/shapes-that-are-known.md").read_text("utf-8")
+    part = (source / "user_guide/the-default-shrinkagenb.md").read_text("utf-8")
     assert "{doc}`/gallery/plot_monotone`" in part
     page = (source / "guide_spss_weka.md").read_text(encoding="utf-8")
     assert "](user_guide/learning-in-chunks.md#learning-in-chunks)" in page
