@@ -97,14 +97,46 @@ def test_answers_are_those_of_the_dense_formula(n_classes, interactions):
     answer = expected_softmax(
         scale * mean[None, :], scale**2 * variance[None], np.zeros(1, dtype=np.int64)
     )
-    plain = np.log(moments.base_rates)
-    for j, name in enumerate(X):
-        if name in known:
-            code = clf._encode(X.iloc[[7]]).column(j)[0]
-            plain = plain + moments.plain[model.schema.offsets[j] + code]
-    share = (0.5**2 + 0.5**4) / 2.0
+    offsets, plain = model.schema.offsets, np.zeros(n_classes)
+    own = np.zeros((d, channels))
+    for j in (0, 3):
+        table = moments.plain[offsets[j] : offsets[j + 1]]
+        plain = plain + table[clf._encode(X.iloc[[7]]).column(j)[0]]
+        own[j] = table.any()
+    # Two of three columns beside one, and the variance that is still open.
+    share = np.sqrt(2.0 / 3.0 * np.trace(variance) / np.trace(nothing))
+    share = share * own.any(axis=1).sum() / 2.0
+    of_sum = add * own.reshape(-1, 1)
+    apart = own.ravel() @ np.diag(covariance)
+    power = min(apart / np.trace(of_sum.T @ covariance @ of_sum), 1.0)
+    plain = np.log(moments.base_rates) + power * plain
     expected = (1.0 - share) * answer[0] + share * softmax(plain)
     np.testing.assert_allclose(clf.predict_proba(row)[0], expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_single_known_column_is_answered_with_its_shares(n_classes):
+    clf, X, y = fitted(n_classes, interactions=[["a", "sky"]])
+    moments, offsets = clf.model_.marginal, clf.model_.schema.offsets
+    alone = X[["sky"]].reindex(columns=X.columns)
+    code = clf._encode(alone).column(2)
+    shares = moments.base_rates * np.exp(moments.plain[offsets[2] + code])
+    shares /= shares.sum(axis=1, keepdims=True)
+    answers = clf.predict_proba(alone)
+    np.testing.assert_allclose(answers, shares, atol=1e-12)
+    for value in ("sun", "rain"):
+        rows = (X["sky"] == value).to_numpy()
+        of_rows = [(y[rows] == c).mean() for c in clf.classes_]
+        np.testing.assert_allclose(answers[rows][0], of_rows, atol=0.06)
+
+
+def test_a_constrained_column_that_is_known_alone_keeps_its_curve():
+    X, y = made()
+    settings = {"strength": (2.0, 8.0, 2.0), "interactions": None}
+    clf = sy.ShrinkageNB(constraints={"a": "increasing"}, **settings).fit(X, y)
+    answers = clf.predict_proba(X[["a"]].reindex(columns=X.columns))[:, 1]
+    ordered = answers[np.argsort(X["a"].to_numpy())]
+    assert (np.diff(ordered) >= -1e-12).all() and np.ptp(ordered) > 0.3
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])

@@ -348,7 +348,7 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         model = shapes.settled(model)
         if self.unknown == "marginal":
             marginal = marginal_of(
-                *(model, training, problem.evidence, fit.log_prior),
+                *(model, training, fit.log_prior),
                 *(self.random_state, shapes.columns),
             )
             model = replace(model, marginal=marginal)

@@ -34,7 +34,10 @@ class Given(NamedTuple):
     """Symmetric root of the covariance of the missing sum, (C, C)."""
 
     share: float
-    """Of plain naive Bayes."""
+    """Of naive Bayes."""
+
+    power: float
+    """Of the evidence of naive Bayes."""
 
 
 class PartialRows:
@@ -87,7 +90,14 @@ class PartialRows:
             mean = [*map(add, mean, added)]
         mean = [scale * m for m in mean]
         spread = [[scale * x for x in row] for row in given.root]
-        rest = 1.0 - given.share
+        rest, power = 1.0 - given.share, given.power
+        rates = self.data["plain"]["base"]
+        alone = [
+            0.0 if rate is None else math.exp((1.0 - power) * rate) * p**power
+            for rate, p in zip(rates, plain, strict=True)
+        ]
+        total = sum(alone)
+        plain = [p / total for p in alone]
         each = zip(self._expected(mean, spread), plain, self.ratio, strict=True)
         out = [(rest * p + given.share * q) * ratio for p, q, ratio in each]
         total = sum(out)
@@ -160,10 +170,25 @@ class PartialRows:
         start = [
             s + left * d for s, d in zip(data["start"], data["shift"], strict=True)
         ]
-        unknown = sum(is_open[:n_columns]) / n_columns
-        return Given(
-            observed, weights, start, root_of(variance), (unknown**2 + unknown**4) / 2.0
-        )
+        part = self._plain_part(is_open[:n_columns], left)
+        return Given(observed, weights, start, root_of(variance), *part)
+
+    def _plain_part(self, is_open: Sequence[bool], left: float) -> tuple[float, float]:
+        """Return the share of naive Bayes, and the power of its evidence."""
+        data = self.data
+        used = [j for j, odds in enumerate(self.odds) if math.isfinite(odds)]
+        seen = [j for j in used if not is_open[j]]
+        plain = [j for j in seen if data["in_plain"][j]]
+        missing = (len(used) - len(seen)) / max(len(used) - 1, 1)
+        share = 1.0 if len(seen) == 1 else min(math.sqrt(missing * left), 1.0)
+        together = apart = 0.0
+        for c in range(len(data["start"])):
+            rows = [data["loadings"][j][c] for j in plain]
+            noise = sum(data["noise"][j][c] for j in plain)
+            together += sum(sum(x) ** 2 for x in zip(*rows, strict=True)) + noise
+            apart += sum(x * x for row in rows for x in row) + noise
+        power = min(apart / max(together, 1e-300), 1.0)
+        return share * len(plain) / max(len(seen), 1), power
 
 
 def contrast(values: Sequence[float]) -> list[float]:

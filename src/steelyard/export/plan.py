@@ -185,6 +185,9 @@ class Marginal:
     by_missing: tuple[bool, ...]
     """By column: whether missing cells are like values never seen."""
 
+    in_plain: tuple[bool, ...]
+    """By column: whether it has a part in naive Bayes."""
+
     sides: tuple[tuple[int, ...], ...]
     """The columns of each interaction."""
 
@@ -211,7 +214,7 @@ class Marginal:
     """Nodes and weights for two classes; distances and weights for more."""
 
     plain: Sum
-    """Plain naive Bayes."""
+    """Naive Bayes with the shares of classes by value of each column alone."""
 
     log_ratio: Row
     """By class: added to the logs of all answers."""

@@ -140,6 +140,7 @@ def _marginal(moments: Marginal) -> str:
     return _list(
         odds=r_vector(odds),
         by_missing=r_vector(moments.by_missing),
+        in_plain=r_vector(moments.in_plain),
         sides=_list(*map(_positions, moments.sides)),
         means=_matrix(moments.means),
         loadings=_list(*map(_matrix, moments.loadings)),

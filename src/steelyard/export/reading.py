@@ -219,10 +219,13 @@ def _marginal(model: Any, classes: tuple[int, ...]) -> Marginal | None:
         variance += math.fsum(noise[j][c] for j in rest)
     base = tuple(map(math.log, _listed(moments.base_rates)))
     plain: list[Term] = []
+    in_plain = []
     rows, offset = list(map(tuple, _listed(moments.plain))), 0
     for j, feature in enumerate(features[:n_columns]):
+        own = rows[offset : offset + feature.n_codes]
+        in_plain.append(any(map(any, own)))
         if feature.is_coded:
-            plain.append(_by_code(feature, j, rows[offset : offset + feature.n_codes]))
+            plain.append(_by_code(feature, j, own))
         offset += feature.n_codes
     two = len(classes) == 2
     return Marginal(
@@ -231,6 +234,7 @@ def _marginal(model: Any, classes: tuple[int, ...]) -> Marginal | None:
             feature.missing_code == 0 if feature.is_coded else feature.fill is None
             for feature in features[:n_columns]
         ),
+        tuple(in_plain),
         tuple(sides),
         *(means, loadings, noise, tuple(start), tuple(_listed(moments.shift))),
         *(variance, HERMITE if two else radii(len(classes))),

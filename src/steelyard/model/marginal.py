@@ -10,12 +10,18 @@ observed attributes, the sum of the others is normal as well, with the mean
           + \sum_U \mu_t + B (c_S - \mu_S) + \delta \rho + \varepsilon)\bigr)
           + f\, P_{NB}(c \mid x_S), \qquad \varepsilon \sim N(0, V)
 
-with the softmax :math:`\sigma`, the scale s of the scores, and the share u of missing
-columns in :math:`f = (u^2 + u^4) / 2`. :math:`P_{NB}` is plain naive Bayes, exact
-for a single column. The shift :math:`\delta` makes the answer to a row without any
-observed cell the base rate, and :math:`\rho = \operatorname{tr} V / \operatorname{tr}
-V_\emptyset` is the share of the variance that is still open. An interaction is observed
-if both its columns are.
+with the softmax :math:`\sigma` and the scale s of the scores. An interaction is
+observed if both its columns are. The shift :math:`\delta` makes the answer to a row
+without any observed cell the base rate; :math:`\rho = \operatorname{tr} V /
+\operatorname{tr} V_\emptyset` is the share of the variance that is still open.
+
+:math:`P_{NB}` is naive Bayes with the smoothed shares of classes by value of each
+column alone. A single observed column is answered with these, f = 1; otherwise
+:math:`f = \sqrt{u \rho}` with the share u of missing columns, of all but one. It is
+multiplied by the share of observed columns that have a part in naive Bayes. Columns
+that say the same count once: log-odds of naive Bayes are multiplied by the sum of the
+variances of the contributions of its columns over the variance of their sum, if that is
+larger.
 
 The mean over :math:`\varepsilon` is a Gauss-Hermite sum for two classes, whose scores
 are one number, the log-odds of the second. For more classes it is a cubature with four
@@ -31,6 +37,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,7 +102,10 @@ class Marginal:
     """Answer to a row without any observed cell, before ``log_ratio``: shape (K,)."""
 
     plain: Floats
-    """Log-probabilities of plain naive Bayes by code, 0 of interactions, (V, K)."""
+    """Logs of shares of classes relative to the base rates by code, (V, K).
+
+    0 for interactions, and for columns that have no part in naive Bayes.
+    """
 
     shift: Floats
     """Of the mean scores if nothing is observed, (C,): see ``balanced``."""
@@ -158,6 +168,10 @@ class PartialRows:
         prior = model.log_prior - moments.log_ratio / model.link_scale
         self.start = contrast(prior) + moments.means.sum(axis=0)
         """Mean score over the training rows, shape (C,)."""
+        n_columns = model.schema.n_columns
+        self._is_used = np.isfinite(moments.value_odds)
+        is_plain = [moments.plain[a:b].any() for a, b in pairwise(offsets.tolist())]
+        self._is_plain = self._is_used & is_plain[:n_columns]
 
     def proba(self, codes: Codes) -> Floats:
         """Return posterior probabilities of rows, shape (n, K)."""
@@ -213,23 +227,43 @@ class PartialRows:
 
     def _proba(self, codes: Codes, given: Given, pattern_of: Ints) -> Floats:
         """Return posterior probabilities of rows, shape (n, K)."""
-        model, scale = self.model, self.model.link_scale
+        scale = self.model.link_scale
         mean = self._scores(codes, given, pattern_of)
         proba = expected_softmax(scale * mean, scale**2 * given.variance, pattern_of)
-        n_columns = model.schema.n_columns
-        missing = 1.0 - given.observed[:, :n_columns].mean(axis=1)
-        share = ((missing**2 + missing**4) / 2.0)[pattern_of][:, None]
-        proba = (1.0 - share) * proba + share * self._plain_proba(codes)
+        share, power = (x[pattern_of, None] for x in self._plain_part(given))
+        proba = (1.0 - share) * proba + share * self._plain_proba(codes, power)
         if not self.moments.log_ratio.any():
             return proba
         proba *= np.exp(self.moments.log_ratio - self.moments.log_ratio.max())
         return np.asarray(proba / proba.sum(axis=1, keepdims=True))
 
+    def _open_share(self, given: Given) -> Floats:
+        """Return the share of the variance that is still open, shape (P,)."""
+        variance = np.trace(given.variance, axis1=1, axis2=2)
+        return np.asarray(variance / np.trace(self._nothing[0]))
+
+    def _plain_part(self, given: Given) -> tuple[Floats, Floats]:
+        """Return the share of naive Bayes, and the power of its evidence, (P,)."""
+        n_columns = self.model.schema.n_columns
+        observed = given.observed[:, :n_columns] & self._is_used
+        n_used, n_observed = self._is_used.sum(), observed.sum(axis=1)
+        missing = (n_used - n_observed) / max(n_used - 1.0, 1.0)
+        share = np.sqrt(missing * self._open_share(given)).clip(0.0, 1.0)
+        plain = (observed & self._is_plain).astype(np.float64)
+        share = np.where(n_observed == 1, 1.0, share) * plain.sum(axis=1)
+        loadings = self.moments.loadings[:n_columns].reshape(n_columns, -1)
+        noise = self.moments.noise[:n_columns].sum(axis=1)
+        each = (loadings**2).sum(axis=1) + noise
+        # One product per pattern, as above.
+        sums = (plain[:, None] @ np.column_stack([loadings, noise, each]))[:, 0]
+        together = (sums[:, :-2] ** 2).sum(axis=1) + sums[:, -2]
+        power = np.minimum(sums[:, -1] / np.maximum(together, 1e-300), 1.0)
+        return share / np.maximum(n_observed, 1), power
+
     def _scores(self, codes: Codes, given: Given, pattern_of: Ints) -> Floats:
         """Return mean scores, given the observed attributes: shape (n, C)."""
-        variance = np.trace(given.variance, axis1=1, axis2=2)
-        open_share = variance / np.trace(self._nothing[0])
-        mean = (self.start + open_share[:, None] * self.moments.shift)[pattern_of]
+        shift = self._open_share(given)[:, None] * self.moments.shift
+        mean = (self.start + shift)[pattern_of]
         weights = given.whole_weights()
         _gather_weighted(codes, self._table, weights, pattern_of, mean)
         if codes.n_numbers:
@@ -299,17 +333,17 @@ class PartialRows:
             out[j] = _mean_distance(proba, moved.clip(0.0))
         return out
 
-    def _plain_proba(self, codes: Codes) -> Floats:
-        """Return posterior probabilities of plain naive Bayes, shape (n, K)."""
-        with np.errstate(divide="ignore"):
-            scores = np.tile(np.log(self.moments.base_rates), (codes.n_rows, 1))
+    def _plain_proba(self, codes: Codes, power: Floats) -> Floats:
+        """Return posterior probabilities of naive Bayes, shape (n, K)."""
+        scores = np.zeros((codes.n_rows, self.model.n_classes))
         plain = self.moments.plain
         for block in codes.blocks:
             if block.features[0] < codes.schema.n_columns:
                 rows = block.table_rows(codes.offsets)
                 table = plain if rows is None else plain[rows]
                 scoring.gather(block.values, block.starts(codes.offsets), table, scores)
-        return softmax(scores)
+        with np.errstate(divide="ignore"):
+            return softmax(np.log(self.moments.base_rates) + power * scores)
 
     @cached_property
     def _nothing(self) -> Floats:

@@ -37,7 +37,7 @@ const spread = (() => {
   const isAveraging = (model) => Boolean(model.marginal) && model.marginal.value_odds.includes(0);
 
   // Standard normal numbers, as many for each row.
-  const EIGHT_TENTHS = 1.2815515655446004, MOST_MOVED = 50;
+  const EIGHT_TENTHS = 1.2815515655446004, MOST_MOVED = 50, STEPS = 24;
   let normals = null;
   function normalRows(n, size) {
     if (normals === null || normals[0].length !== size) {
@@ -56,19 +56,20 @@ const spread = (() => {
     const { at, mean } = scoring.meanScores(model, values), now = scoring.posterior(model, values)[c], two = mean.length === 1;
     const { points, log_ratio } = model.marginal, root = at.root.map((row) => row.map((x) => x * model.scale));
     const moved = (by) => mean.map((x, k) => x * model.scale + (two ? (c === 1 ? by : -by) : log_ratio[k] + (k === c ? by : 0)));
+    const parts = two ? null : normalRows(MOST_ROWS, mean.length).map((z) => root.map((row) => row.reduce((sum, part, i) => sum + part * z[i], 0)));
+    const answers = (scores) => parts.map((part) => scoring.softmax(scores.map((x, k) => x + part[k]))[c]);
+    const meanOf = (scores) => (two ? marginal.expected(scores, root, points)[c] : answers(scores).reduce((a, b) => a + b, 0) / parts.length);
     let [low, high] = [-MOST_MOVED, MOST_MOVED];
-    for (let step = 0; step < 40; step++) {
+    for (let step = 0; step < STEPS; step++) {
       const middle = (low + high) / 2;
-      if (marginal.expected(moved(middle), root, points)[c] < now) low = middle; else high = middle;
+      if (meanOf(moved(middle)) < now) low = middle; else high = middle;
     }
     const scores = moved(low);
     if (two) {
       const ends = [-1, 1].map((sign) => 1 / (1 + Math.exp(-scores[0] - sign * EIGHT_TENTHS * root[0][0])));
       return c === 1 ? ends : [1 - ends[1], 1 - ends[0]];
     }
-    const ends = normalRows(MOST_ROWS, scores.length).map((z) =>
-      scoring.softmax(scores.map((x, k) => root[k].reduce((sum, part, i) => sum + part * z[i], x)))[c]);
-    return middleOf(ends.sort((x, y) => x - y));
+    return middleOf(answers(scores).sort((x, y) => x - y));
   }
   const middleOf = (sorted) => [sorted[Math.floor(0.1 * sorted.length)], sorted[Math.ceil(0.9 * sorted.length) - 1]];
 

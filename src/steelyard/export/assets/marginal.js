@@ -126,8 +126,23 @@ const marginal = (() => {
     const { loadings, noise, start, shift } = moments, open = openOf(moments, missing);
     const { lower, solved, total, variance } = covariance(moments, open);
     const weights = loadings.map((rows, j) => (open[j] ? null : rows.map((row, c) => solved.map((column, k) => dot(row, column) / noise[j][c] + Number(c === k)))));
-    const left = variance.reduce((sum, row, c) => sum + row[c], 0) / moments.variance, u = missing.filter((_, j) => open[j]).length / missing.length;
-    return { open, lower, total, variance, weights, left, start: start.map((x, c) => x + left * shift[c]), root: rootOf(variance), share: (u ** 2 + u ** 4) / 2 };
+    const left = variance.reduce((sum, row, c) => sum + row[c], 0) / moments.variance;
+    return { open, lower, total, variance, weights, left, start: start.map((x, c) => x + left * shift[c]), root: rootOf(variance), ...plainPart(moments, open, left) };
+  }
+
+  // The share of naive Bayes, all if a single column is observed, and the power of its evidence:
+  // columns that say the same count once.
+  function plainPart({ value_odds: odds, in_plain: inPlain, loadings, noise }, open, left) {
+    const used = odds.flatMap((x, j) => (x === null ? [] : [j])), seen = used.filter((j) => !open[j]), plain = seen.filter((j) => inPlain[j]);
+    const n = seen.length, share = n === 1 ? 1 : Math.min(Math.sqrt(((used.length - n) / Math.max(used.length - 1, 1)) * left), 1);
+    let together = 0, apart = 0;
+    noise[0].forEach((_, c) => {
+      const sums = new Float64Array(loadings[0][0].length), rest = plain.reduce((sum, j) => sum + noise[j][c], 0);
+      for (const j of plain) loadings[j][c].forEach((x, a) => { sums[a] += x; apart += x * x; });
+      together += dot(sums, sums) + rest;
+      apart += rest;
+    });
+    return { share: (share * plain.length) / Math.max(n, 1), power: Math.min(apart / Math.max(together, 1e-300), 1) };
   }
 
   // What attributes add by channel, with what they say of the missing ones; null for missing
@@ -170,7 +185,9 @@ const marginal = (() => {
   // The probabilities of the classes, given mean scores by channel and plain naive Bayes.
   function proba(moments, at, mean, plain, scale) {
     const root = at.root.map((row) => row.map((x) => scale * x));
-    const blended = expected(mean.map((x) => scale * x), root, moments.points).map((p, c) => (1 - at.share) * p + at.share * plain[c]);
+    const alone = plain.map((p, c) => { const rate = moments.plain.base[c]; return rate === null ? 0 : Math.exp((1 - at.power) * rate) * p ** at.power; });
+    const total = alone.reduce((a, b) => a + b, 0);
+    const blended = expected(mean.map((x) => scale * x), root, moments.points).map((p, c) => (1 - at.share) * p + (at.share * alone[c]) / total);
     return withRatio(moments, blended);
   }
 
@@ -222,7 +239,7 @@ const marginal = (() => {
     const made = old.map((row, c) => row.map((x, a) => (slope ? old.reduce((sum, of, d) => sum + slope[d][c] * of[a], 0) : factor * x)));
     const swapped = (rows, row) => rows.map((of, k) => (k === j ? row : of)), zero = (row) => row && row.map(() => 0);
     const terms = moments.plain.terms.map((term) => (term.column === j ? { ...term, rows: term.rows.map(zero), missing: zero(term.missing) } : term));
-    const fresh = { ...moments, plain: { ...moments.plain, terms }, means: swapped(moments.means, mean), loadings: swapped(moments.loadings, made),
+    const fresh = { ...moments, plain: { ...moments.plain, terms }, in_plain: moments.in_plain.map((is, k) => is && k !== j), means: swapped(moments.means, mean), loadings: swapped(moments.loadings, made),
       noise: swapped(moments.noise, made.map((row, c) => Math.max(variance[c] - square(row), least))),
       start: moments.start.map((x, c) => x + mean[c] - moments.means[j][c] + contrast(base.after)[c] - contrast(base.before)[c]) };
     // The answer to a row without any cell stays the base rates.

@@ -224,7 +224,8 @@ averages <- function(node, cells, missing) {
   m <- node$marginal
   n <- length(cells[[1]]$x)
   open <- missing & !is.na(m$odds) & m$odds < mean(missing[which(m$odds == 0)])
-  unknown <- mean(open)
+  used <- !is.na(m$odds)
+  observed <- used & !open
   open <- c(open, vapply(m$sides, function(side) any(open[side]), NA))
   k <- ncol(m$noise)
   rank <- ncol(m$loadings[[1]])
@@ -240,7 +241,8 @@ averages <- function(node, cells, missing) {
     j <- term$attribute
     by_attribute[[j]] <- by_attribute[[j]] + amounts(term, cells)
   }
-  mean <- filled(m$start + sum(diag(variance)) / m$variance * m$shift, n)
+  left <- sum(diag(variance)) / m$variance
+  mean <- filled(m$start + left * m$shift, n)
   for (j in which(!open)) {
     added <- contrast(by_attribute[[j]]) - filled(m$means[j, ], n)
     mean <- mean + added %*% ((m$loadings[[j]] / m$noise[j, ]) %*% solved + diag(k))
@@ -258,8 +260,17 @@ averages <- function(node, cells, missing) {
       p <- p + m$points[i, 2] * softmax(mean + filled(signed * root[axis, ], n))
     }
   }
-  share <- (unknown^2 + unknown^4) / 2
-  p <- (1 - share) * p + share * answer(m$plain, cells)$p
+  gaps <- sum(used & !observed) / max(sum(used) - 1, 1)
+  share <- if (sum(observed) == 1) 1 else min(sqrt(gaps * left), 1)
+  plain <- which(observed & m$in_plain)
+  noise <- sum(m$noise[plain, ])
+  together <- sum(Reduce(`+`, m$loadings[plain], 0)^2) + noise
+  apart <- sum(unlist(m$loadings[plain])^2) + noise
+  power <- min(apart / max(together, 1e-300), 1)
+  rates <- ifelse(m$plain$base == -Inf, 0, exp((1 - power) * m$plain$base))
+  alone <- filled(rates, n) * answer(m$plain, cells)$p^power
+  share <- share * length(plain) / max(sum(observed), 1)
+  p <- (1 - share) * p + share * alone / rowSums(alone)
   p <- p * filled(m$ratio, n)
   p / rowSums(p)
 }

@@ -15,6 +15,7 @@ from scipy.linalg import eigh
 from sklearn.utils import check_random_state
 
 from steelyard._common.arrays import Floats
+from steelyard.fitting.default.alone import log_ratios
 from steelyard.fitting.default.sampling import sample_rows
 from steelyard.model.marginal import (
     Flags,
@@ -27,10 +28,11 @@ from steelyard.model.marginal import (
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts
-from steelyard.weighting.base import LogProbs
 
-# Factors of the covariance.
-_MAX_FACTORS = 32
+# Factors of the covariance: as many as have this share of the variance, up to a number
+# of factors, and of loadings of a file.
+_MIN_VARIANCE = 0.999
+_MAX_FACTORS, _MAX_LOADINGS, _FREE_FACTORS = 128, 30_000, 32
 
 # Rows of the sample, and cells of its contributions.
 _MIN_ROWS, _MAX_ROWS, _MAX_CELLS = 1_000, 10_000, 4_000_000
@@ -44,14 +46,13 @@ _MAX_SIZE = 30.0
 # Variances of log-odds up to this are rounding.
 _ROUNDING = 1e-24
 
-# Digits of the numbers that are kept.
-_DIGITS = 5
+# Digits of the numbers that are kept, and decimals of log-probabilities.
+_DIGITS, _DECIMALS = 4, 3
 
 
 def marginal_of(
     model: NBModel,
     training: TrainingSet,
-    evidence: LogProbs,
     log_prior: Floats,
     random_state: Any,
     constrained: Collection[int] = (),
@@ -67,7 +68,8 @@ def marginal_of(
     rows = sample_rows(training, limit, check_random_state(random_state))
     sample = training.in_memory(rows, with_columns=False)
     missing = _missing_weights(training.given_counts)
-    counts, plain = training.given_counts, _plain_table(evidence)
+    counts = training.given_counts
+    plain = np.round(log_ratios(counts), _DECIMALS)
     for j in constrained:
         plain[slice(*model.schema.offsets[j : j + 2])] = 0.0
     with np.errstate(divide="ignore"):
@@ -176,26 +178,21 @@ def _loadings(added: Floats) -> Floats:
     n_rows, size = added.shape
     is_long = n_rows >= size
     products = added.T @ added if is_long else added @ added.T
-    rank = min(_MAX_FACTORS, *added.shape)
-    last = len(products) - 1
-    values, vectors = eigh(products, subset_by_index=[last - rank + 1, last])
-    if is_long:
-        return np.asarray(vectors * np.sqrt(np.clip(values, 0.0, None)))
-    return added.T @ vectors
-
-
-def _plain_table(evidence: LogProbs) -> Floats:
-    """Return log-probabilities of naive Bayes by code, of the first encoding."""
-    of = evidence.encodings
-    is_used = of.is_first & ~evidence.schema.is_interaction
-    values = evidence.table.values * evidence.table.spread(is_used)[:, None]
-    return np.round(of.added(values), _DIGITS - 1)
+    limit = np.clip(_MAX_LOADINGS // size, _FREE_FACTORS, _MAX_FACTORS)
+    last, total = len(products) - 1, np.trace(products)
+    first = max(last + 1 - int(limit), 0)
+    values, vectors = eigh(products, subset_by_index=[first, last])
+    # The largest first.
+    values, vectors = values[::-1].clip(0.0), vectors[:, ::-1]
+    rank = int((values.cumsum() < _MIN_VARIANCE * total).sum()) + 1
+    values, vectors = values[:rank], vectors[:, :rank]
+    return np.asarray(vectors * np.sqrt(values) if is_long else added.T @ vectors)
 
 
 def _significant(values: Floats, of_all: bool = False) -> Floats:
     """Round to some digits, each number by itself or by the largest of all."""
     sizes = np.abs(values).max() if of_all else np.abs(values)
-    with np.errstate(divide="ignore"):
-        exponents = np.floor(np.log10(np.where(sizes > 0.0, sizes, 1.0)))
-    unit = 10.0 ** (exponents - _DIGITS + 1.0)
-    return np.ascontiguousarray(np.round(values / unit) * unit)
+    exponents = np.floor(np.log10(np.where(sizes > 0.0, sizes, 1.0)))
+    # Quotients of whole numbers and powers of ten are written with these digits.
+    powers = 10.0 ** (_DIGITS - 1.0 - exponents)
+    return np.ascontiguousarray(np.round(values * powers) / powers)
