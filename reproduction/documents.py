@@ -149,14 +149,16 @@ def _announcement(run: Run) -> str:
     if run.quick:
         minutes = min(minutes, _QUICK_MINUTES)
     processes = effective_n_jobs(run.n_jobs)
-    about = duration(60.0 * minutes / processes)
+    time = duration(60.0 * minutes / processes)
+    # Sections differ too much in time to say what those that are left take.
+    bound = "at most" if run.without else "about"
     word = "process" if processes == 1 else "processes"
     kept = (
         "without a folder for result files an interrupted run starts again"
         if run.out is None
         else f"result files in {str(run.out)!r}: the same command resumes"
     )
-    return f"{run.paper.title}: about {about} with {processes} {word} ({kept})."
+    return f"{run.paper.title}: {bound} {time} with {processes} {word} ({kept})."
 
 
 def duration(seconds: float) -> str:
