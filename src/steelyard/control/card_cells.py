@@ -54,7 +54,7 @@ class CardColumn:
     in_line: bool
     """Whether only neighbouring codes may be merged."""
 
-    is_single: Ints
+    single_codes: Ints
     """Codes, such as that of missing cells, that are never merged with others."""
 
     direction: int = 0
@@ -82,7 +82,7 @@ class CardColumn:
 
     def mergeable(self) -> Ints:
         """Return the cells that may be merged, without those of single codes."""
-        single = self.groups[self.is_single]
+        single = self.groups[self.single_codes]
         return np.setdiff1d(np.arange(1, self.n_cells + 1), single)
 
     def neighbours(self, values: Floats) -> Iterator[tuple[int, int]]:
@@ -98,7 +98,7 @@ class CardColumn:
         groups = np.where(self.groups == high, low, self.groups)
         return replace(self, groups=groups - (groups > high))
 
-    def is_against(self, values: Floats) -> Iterator[tuple[int, int]]:
+    def opposed_neighbours(self, values: Floats) -> Iterator[tuple[int, int]]:
         """Yield neighbours whose values go against the direction of the model."""
         if not self.direction:
             return
@@ -219,7 +219,7 @@ def pooled(fit: CardFit, values: Any) -> CardFit | None:
         for k, (column, of_cells) in enumerate(
             zip(fit.columns, fit.by_column(values), strict=True)
         )
-        for a, b in list(column.is_against(of_cells))[:1]
+        for a, b in list(column.opposed_neighbours(of_cells))[:1]
     ]
     return _after(fit, merges) if merges else None
 
@@ -256,7 +256,7 @@ def _costs(fit: CardFit) -> list[Merge]:
     offset = 0
     by_column = zip(fit.columns, fit.by_column(), strict=True)
     for k, (column, values) in enumerate(by_column):
-        against = set(column.is_against(values))
+        against = set(column.opposed_neighbours(values))
         for a, b in column.neighbours(values):
             i, j = offset + a, offset + b
             variance = inverse[i, i] + inverse[j, j] - 2.0 * inverse[i, j]
@@ -361,7 +361,7 @@ def unknown_values(
     of the cells do not: then a row of which little is known is answered as surely as a
     whole one. ``values`` are the start and the values of cells. ``averaged`` has the
     columns of the table that each column of the card reads; none if its unknown cells
-    have a meaning of their own, which stays 0.
+    have a separate meaning, which stays 0.
     """
     from scipy.optimize import minimize
 

@@ -19,7 +19,7 @@ from steelyard.proba.counts import count_code_pairs
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
 
-# Counts of pairs of codes by class that are kept at the most: 128 MB.
+# Counts of pairs of codes by class that are kept: 128 MB.
 _MAX_PAIR_COUNTS = 1 << 24
 
 # Queries that one thread takes at a time.

@@ -330,8 +330,8 @@ class TrainingSet:
     def small_copy(self) -> TrainingSet | None:
         """Return rows that no user changes, None where they are many or elsewhere.
 
-        Codes and columns of a frame are its own already. Of a long matrix, in which
-        columns are read as they lie, it is some rows.
+        Codes and columns of a frame are copies already. Of a long matrix, whose columns
+        are read in place, it is some rows.
         """
         table = self.table
         if not isinstance(table, Table) or not self.place.is_here:

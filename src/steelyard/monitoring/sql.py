@@ -63,11 +63,11 @@ def drift_sql(
     >>> name, n_rows, round(psi, 3), shares
     ('x0', 2, 2.453, [0.0, 0.5, 0.0])
     """
-    plan, ways, monitor = plan_of(clf), dialect_of(dialect), DriftMonitor(clf)
+    plan, database, monitor = plan_of(clf), dialect_of(dialect), DriftMonitor(clf)
     keep = [] if by is None else [by]
     texts = [*keep, table, *plan.texts()]
-    source = ".".join(map(ways.identifier, table.split(".")))
-    to = Statement(ways, source, keep, texts, is_single=True)
+    source = ".".join(map(database.identifier, table.split(".")))
+    to = Statement(database, source, keep, texts, is_single=True)
     reader = Terms(plan, to, None, False)
     compared = sorted({*range(monitor.schema.n_columns)} - {*monitor.schema.left_out})
     columns = [_Column(j, monitor, reader) for j in compared]
@@ -76,24 +76,24 @@ def drift_sql(
     outputs = [pair for column in columns for pair in column.cells()]
     coded, counts = f"{to.prefix}coded", f"{to.prefix}counts"
     (head,) = to.select(outputs, as_stage=coded)
-    period = ways.text("all rows") if by is None else ways.identifier(by)
+    period = database.text("all rows") if by is None else database.identifier(by)
     n_sums = sum(len([*column.sums()]) for column in columns)
-    if ways.max_columns is not None and n_sums > ways.max_columns - 10:
+    if database.max_columns is not None and n_sums > database.max_columns - 10:
         raise ParameterError(
             f"The query adds up {n_sums} numbers of each period, and tables of "
-            f"{ways.name} have at most {ways.max_columns} columns. Use 'duckdb', or "
-            "clf.drift."
+            f"{database.name} have at most {database.max_columns} columns. Use "
+            "'duckdb', or clf.drift."
         )
     sums = [f"COUNT(*) AS {to.prefix}rows"]
     sums += [f"SUM({what}) AS {name}" for c in columns for what, name in c.sums()]
     lines = ",\n    ".join([f"{period} AS {to.prefix}period", *sums])
     groups = "" if by is None else f"\n  GROUP BY {period}"
-    names = [ways.identifier(name) for name in ("period", "column_name", "n_rows")]
+    names = [database.identifier(name) for name in ("period", "column_name", "n_rows")]
     parts = []
     for column in columns:
-        what = [f"{to.prefix}period", ways.text(column.name), f"{to.prefix}rows"]
+        what = [f"{to.prefix}period", database.text(column.name), f"{to.prefix}rows"]
         shares = zip(
-            [*names, *map(ways.identifier, RESULTS)],
+            [*names, *map(database.identifier, RESULTS)],
             [*what, *column.results()],
             strict=True,
         )
@@ -101,8 +101,8 @@ def drift_sql(
         parts.append(f"SELECT {listed} FROM {counts}")
     text = "\nUNION ALL ".join(parts)
     stage = f"{counts} AS (\n  SELECT\n    {lines}\n  FROM {coded}{groups}\n)"
-    query = wrapped(f"{head},\n{stage}\n{text}", ways.quoted)
-    check_length(query, ways)
+    query = wrapped(f"{head},\n{stage}\n{text}", database.quoted)
+    check_length(query, database)
     return query
 
 

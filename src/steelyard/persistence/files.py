@@ -134,7 +134,7 @@ def load(path: str | PathLike[str]) -> BaseNB:
 def load_fitted(path: str | PathLike[str]) -> Any:
     """Read a model file for predictions, explanations and exports.
 
-    A classifier that reads cells in a way of its own comes as itself.
+    A classifier that reads cells by other rules comes as itself.
     """
     checked = read(path)
     if checked.estimator == "SPSSNaiveBayes":

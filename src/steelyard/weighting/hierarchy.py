@@ -117,8 +117,7 @@ class HierarchicalWeighting(Weighting):
     intervals: float = setting(
         default=1.0,
         allowed=number(0.0),
-        about="How many times more strongly bins of a column are held that has finer "
-        "ones besides.",
+        about="Factor on the strengths of bins of a column that has finer bins too.",
         kw_only=True,
     )
     share: float = setting(
