@@ -48,7 +48,6 @@ from steelyard._common.arrays import Floats, Ints
 from steelyard._common.quadrature import HERMITE, radii
 from steelyard._common.threads import one_blas_thread
 from steelyard.kernels import scoring
-from steelyard.model.base import softmax
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
 
@@ -342,8 +341,11 @@ class PartialRows:
                 rows = block.table_rows(codes.offsets)
                 table = plain if rows is None else plain[rows]
                 scoring.gather(block.values, block.starts(codes.offsets), table, scores)
+        scores *= power
         with np.errstate(divide="ignore"):
-            return softmax(np.log(self.moments.base_rates) + power * scores)
+            scores += np.log(self.moments.base_rates)
+        scoring.softmax(scores)
+        return scores
 
     @cached_property
     def _nothing(self) -> Floats:
