@@ -492,7 +492,7 @@ def test_german_has_every_sentence_of_the_page():
     [
         ({"titles": "a"}, "no 'titles'. Did you mean 'title'"),
         ({"columns": {"length": {"label": 1}}}, "'label' must be a str"),
-        ({"columns": {"lengths": {"label": "a"}}}, "'lengths', which is no column"),
+        ({"columns": {"lengths": {"label": "a"}}}, "'lengths', which is not a column"),
         ({"classes": {"bees": "a"}}, "class 'bees'"),
     ],
 )

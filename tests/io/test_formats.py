@@ -194,7 +194,7 @@ def test_json_is_a_table(tmp_path, name, text):
 def test_json_that_is_no_table_is_refused(tmp_path, text):
     path = tmp_path / "a.json"
     path.write_text(text)
-    with pytest.raises(TableError, match=r"a\.json (holds no table|cannot be read as)"):
+    with pytest.raises(TableError, match=r"a\.json (contains no|cannot be read as)"):
         whole(path)
 
 

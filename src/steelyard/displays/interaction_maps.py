@@ -34,8 +34,8 @@ class InteractionHeatmapDisplay(draw.Display):
     table : AttributeTable
         The interaction.
     target : class, default=None
-        The class that evidence speaks for: by default the second of two, or of several
-        the one with the largest contributions.
+        The class that positive evidence supports: by default the second of two,
+        or of several the one with the largest contributions.
 
     Examples
     --------

@@ -59,8 +59,8 @@ class NomogramDisplay(draw.Display):
     explanation : GlobalExplanation
         Of a model that is one sum.
     target : class, default=None
-        The class that evidence speaks for; the second of two, the most frequent one of
-        several.
+        The class that positive evidence supports; the second of two, the most
+        frequent one of several.
     max_attributes : int, default=40
         How many attributes to draw, the most important ones.
     row : LocalExplanation, default=None

@@ -26,7 +26,7 @@ class EvidenceItem(PlainData):
     attribute: str
     value: str
     amount: float
-    """In log-odds; positive speaks for the class."""
+    """In log-odds; positive values support the class."""
 
     missing: bool
     title: str = ""

@@ -156,7 +156,7 @@ class LocalExplanation(Tabular):
         row : int, default=0
             Which row.
         target : class, default=None
-            The class that positive evidence speaks for; the most probable one if not
+            The class that positive evidence supports; the most probable one if not
             given.
         against : class, default=None
             The other; the most probable of the rest if not given.

@@ -163,7 +163,7 @@ class GlobalExplanation(Tabular):
             if interaction == table.name or interaction in (names, names[::-1]):
                 return table
         if not interactions:
-            problem = "There is no interaction: none was worth keeping, or made."
+            problem = "The model has no interactions: none was kept or requested."
             raise ParameterError(problem)
         listed = ", ".join(table.name for table in interactions)
         raise ParameterError(

@@ -150,7 +150,7 @@ def add_card(data: dict[str, Any], card: Mapping[str, Any]) -> None:
     for name in named:
         if name not in by_name or by_name[name]["kind"] == "interaction":
             hint = did_you_mean(str(name), by_name)
-            raise ParameterError(f"A card names {name!r}, which is no column.{hint}")
+            raise ParameterError(f"A card names {name!r}, which is not a column.{hint}")
     for name, column in card.get("columns", {}).items():
         shown = by_name[name]
         shown["title"] = column.get("label", shown["title"])

@@ -1,6 +1,6 @@
 """What explanations share: plain data and frames, models and classes, evidence.
 
-Evidence is what speaks for one class against another, or against all others.
+Evidence is what supports one class against another, or against all others.
 """
 
 from __future__ import annotations

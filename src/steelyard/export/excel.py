@@ -344,7 +344,7 @@ class _Workbook:
             sheet.cell(sheet.last, 2).number_format = "0.0%"
         if counted:
             sheet.put([UNKNOWN_CELLS, f"={'+'.join(counted)}"], formulas=True)
-        header = ["column", "value", "reason", "speaks for", "it takes"]
+        header = ["column", "value", "reason", "supports", "it takes"]
         for k, text in enumerate(header, start=1):
             sheet.cell(self.first - 1, k, text)
         by_source: dict[str, list[str]] = {name: [] for name in self.inputs}

@@ -176,7 +176,7 @@ class WholeFiles(Reader):
         by_row = isinstance(rows, list) and all(isinstance(row, dict) for row in rows)
         if not by_column and not by_row:
             raise TableError(
-                f"{file.name} holds no table. A table is a list of objects, one for "
+                f"{file.name} contains no table. A table is a list of objects, one for "
                 "each row, or an object with a list for each column."
             )
         frame = pd.DataFrame(rows)

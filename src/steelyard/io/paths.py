@@ -243,7 +243,7 @@ def _files_of(path: str, format: str | None) -> list[File]:
         inside = _inside(path)
         if not inside:
             shown = ", ".join(e for e, f in _EXTENSIONS.items() if f in _IN_FOLDERS)
-            raise TableError(f"The folder {path} holds no {shown} file.")
+            raise TableError(f"The folder {path} contains no {shown} file.")
         return [_file(name, path, format) for name in inside]
     if os.path.exists(path):
         return [_file(path, None, format)]

@@ -178,7 +178,7 @@ def _difference(old: Any, new: Any, name: str = "") -> str:
     if key not in old:
         return f"{inner} is new"
     if key not in new:
-        return f"{inner} is no longer there"
+        return f"{inner} no longer exists"
     return _difference(old[key], new[key], inner)
 
 

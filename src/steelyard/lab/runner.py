@@ -280,7 +280,7 @@ def check_folds(data: Mapping[str, DataSet], folds: int) -> None:
             warnings.warn(
                 f"The data set {name!r} has {len(small)} {word} of fewer than {folds} "
                 f"rows ({', '.join(small[:_MAX_SHOWN_CLASSES])}{dots}): some folds "
-                "lack them. The run goes on.",
+                "lack them. The run continues.",
                 UserWarning,
                 stacklevel=3,
             )

@@ -150,7 +150,7 @@ def test_a_fetched_set_is_written_without_quotes_and_compared(server, tmp_path, 
 
 def test_wrong_answers_are_not_written_and_not_kept(server, tmp_path, entry):
     server.answers += [("ok", b"<html><body>Please log in</body></html>")]
-    with pytest.raises(TableError, match=r"is no table of 'toy': .*toy\.arff"):
+    with pytest.raises(TableError, match=r"is not a table of 'toy': .*toy\.arff"):
         fetch_dataset(entry, tmp_path, **QUICK)
     assert not list(tmp_path.glob("downloads/*"))
     server.answers += [("ok", ARFF)]

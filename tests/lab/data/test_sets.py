@@ -127,8 +127,9 @@ def test_unknown_name_says_where_it_looked_and_what_is_close(folder):
     assert "breast_cancer" in text and "Close: 'weather'" in text
 
 
-def test_unknown_name_without_a_folder_says_so(monkeypatch):
+def test_unknown_name_without_a_folder_says_so(monkeypatch, tmp_path):
     monkeypatch.delenv("STEELYARD_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(FileNotFoundError, match=r"not set.*Close: 'iris'"):
         load_dataset("iriss")
 

@@ -122,7 +122,7 @@ def fetch_dataset(
             data = _read(entry, raw, {} if is_arff else {"format": "csv"})
         except (ValueError, OSError) as error:
             raw.unlink()
-            problem = f"What {url} has sent is no table of {entry['name']!r}"
+            problem = f"The reply of {url} is not a table of {entry['name']!r}"
             raise TableError(f"{problem}: {error}") from error
     data = _plain(data)
     counts = len(data), data.table.shape[1], len(data.classes)
