@@ -36,12 +36,12 @@ for ax, name in zip(axes, COLUMNS, strict=False):
     top.axhline(0, color="#999999", linewidth=0.6)
     top.plot(grid, curve - own + parts[name], color="#2a7f62", linewidth=2)
     top.plot(row[name], parts[name], "o", color="#c0543c", markersize=8)
-    top.set(ylim=(-4, 6.5), title=name)
+    top.set(ylim=(-4.5, 8.5), title=name)
     ax.set(yticks=[], xlim=(grid[0], grid[-1]))
     ax.spines[["left"]].set_visible(False)
     if name != COLUMNS[-1]:
         top.set_yticks([])
-axes[3].set_xlabel("grey: training rows · right: log-odds", loc="right")
+axes[3].set_xlabel("grey: training rows · right axis: log-odds", loc="right")
 
 names = ["average row", *COLUMNS]
 amounts = np.array([evidence.prior, *(parts[name] for name in COLUMNS)])
