@@ -216,7 +216,7 @@ def accuracies(
             for d in data
         ]
     elif rule == "numbers":
-        cuts = partial(mdl_cuts, bar=share_by_rows)
+        cuts: Cuts = partial(mdl_cuts, bar=share_by_rows)
         data = [cut_whole(as_numbers(d), cuts) for d in data]
     elif isinstance(rule, str) and rule != "binary":
         from steelyard.table.discretizers.mdl import MDLDiscretizer
