@@ -45,7 +45,7 @@ test-times: $(VENV)/.installed-dev ## Time all tests, and list the slow ones in 
 	$(BIN)/python tools/slow_tests.py .test-times
 
 test-engines: $(VENV)/.installed-dev $(VENV)/.installed-engines ## Run exported models in all engines, those of the machine too: PostgreSQL, MariaDB, Java, R, LibreOffice
-	STEELYARD_MATRIX_ROWS=2000 $(BIN)/python -m pytest -m "engines or not engines" tests/export tests/scale/test_spark.py tests/scale/test_spark_stage.py tests/test_mlflow.py tests/test_service.py
+	STEELYARD_MATRIX_ROWS=2000 $(BIN)/python -m pytest -m "engines or not engines" tests/export tests/monitoring/test_sql.py tests/scale/test_spark.py tests/scale/test_spark_stage.py tests/test_mlflow.py tests/test_service.py
 
 test-oldest: $(OLDEST)/.installed ## Run the tests with the lowest versions that pyproject.toml allows
 	# Newer dependencies deprecate what old libraries call. Compiled kernels of one

@@ -1,5 +1,6 @@
-"""The weather data, small random tables, and naive Bayes in plain Python."""
+"""The weather data, small random tables, naive Bayes in plain Python, servers."""
 
+import importlib.util
 import math
 import os
 import shutil
@@ -186,3 +187,48 @@ def plain_dwnb(X, y, rounds, own=None):
 @pytest.fixture(scope="session", name="plain_dwnb")
 def plain_dwnb_fixture():
     return plain_dwnb
+
+
+def tool(name):
+    """Load a module of the folder tools."""
+    path = Path(__file__).parents[1] / "tools" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(name="tool", scope="session")
+def tool_fixture():
+    return tool
+
+
+def served(name):
+    """A server of a module of the folder tools, and the module."""
+    module = tool(name)
+    try:
+        server = module.Server()
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    with server:
+        yield server, module
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A PostgreSQL server, and how tables are filled."""
+    for server, module in served("postgres"):
+        yield server, module.copy
+
+
+@pytest.fixture(scope="session")
+def mariadb():
+    """A MariaDB server, and how tables are filled."""
+    for server, module in served("mariadb"):
+        yield server, module.insert
+
+
+@pytest.fixture(scope="session")
+def libreoffice():
+    """A LibreOffice, and the module with rows as a person types them."""
+    yield from served("libreoffice")

@@ -1,12 +1,10 @@
 """Hostile tables, and models that were fitted to them."""
 
 import functools
-import importlib.util
 import json
 import shutil
 import subprocess
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -183,48 +181,3 @@ def run_c(need_engine, tmp_path):
         return subprocess.run(command, capture_output=True, check=True).stdout.decode()
 
     return run
-
-
-def tool(name):
-    """Load a module of the folder tools."""
-    path = Path(__file__).parents[2] / "tools" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(name="tool", scope="session")
-def tool_fixture():
-    return tool
-
-
-def served(name):
-    """A server of a module of the folder tools, and the module."""
-    module = tool(name)
-    try:
-        server = module.Server()
-    except FileNotFoundError as error:
-        pytest.skip(str(error))
-    with server:
-        yield server, module
-
-
-@pytest.fixture(scope="session")
-def postgres():
-    """A PostgreSQL server, and how tables are filled."""
-    for server, module in served("postgres"):
-        yield server, module.copy
-
-
-@pytest.fixture(scope="session")
-def mariadb():
-    """A MariaDB server, and how tables are filled."""
-    for server, module in served("mariadb"):
-        yield server, module.insert
-
-
-@pytest.fixture(scope="session")
-def libreoffice():
-    """A LibreOffice, and the module with rows as a person types them."""
-    yield from served("libreoffice")

@@ -82,6 +82,34 @@ def expected(clf, X):
                 )
 
 
+def compare(model, X, found):
+    """Compare rows of the query with what drift says."""
+    rows, wanted = {tuple(row[:2]): row[2:] for row in found}, dict(expected(model, X))
+    assert rows.keys() == wanted.keys() and len(rows) == len(found)
+    for key, numbers in wanted.items():
+        assert (rows[key][1] is None) == (numbers[1] is None), key
+        got, want = ([x or 0.0 for x in of] for of in (rows[key], numbers))
+        np.testing.assert_allclose(got, want, rtol=0, atol=1e-12, err_msg=str(key))
+    assert any(numbers[1] and numbers[1] > 0.1 for numbers in wanted.values())
+
+
+@pytest.mark.engines
+def test_postgres_has_the_numbers_of_drift(model, postgres):
+    server, copy = postgres
+    X = moved()
+    kinds = {"f": "float8", "b": "boolean", "i": "bigint", "M": "timestamp"}
+    columns = ", ".join(
+        f'"{name}" {kinds.get(cells.dtype.kind, "text")}' for name, cells in X.items()
+    )
+    plain = X.astype({"when": str}).astype(object)
+    rows = plain.where(X.notna(), None).to_numpy().tolist()
+    table = [f'DROP TABLE IF EXISTS "new rows"; CREATE TABLE "new rows" ({columns});']
+    query = drift_sql(model, "postgres", "new rows", by="month")
+    found = server.execute("\n".join([*table, copy("new rows", rows), query]))
+    numbers = ([float(x) if x else None for x in row[2:]] for row in found)
+    compare(model, X, [[*row[:2], *of] for row, of in zip(found, numbers, strict=True)])
+
+
 @pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
 def test_a_query_has_the_numbers_of_drift(model, dialect):
     X = moved()
@@ -94,13 +122,7 @@ def test_a_query_has_the_numbers_of_drift(model, dialect):
         with closing(sqlite3.connect(":memory:")) as base:
             X.astype({"when": str}).to_sql("new rows", base)
             found = base.execute(query).fetchall()
-    rows, wanted = {row[:2]: list(row[2:]) for row in found}, dict(expected(model, X))
-    assert rows.keys() == wanted.keys() and len(rows) == len(found)
-    for key, numbers in wanted.items():
-        assert (rows[key][1] is None) == (numbers[1] is None), key
-        got, want = ([x or 0.0 for x in of] for of in (rows[key], numbers))
-        np.testing.assert_allclose(got, want, rtol=0, atol=1e-12, err_msg=str(key))
-    assert any(numbers[1] and numbers[1] > 0.1 for numbers in wanted.values())
+    compare(model, X, found)
 
 
 def test_all_rows_are_one_period_without_a_column_of_periods(model):
