@@ -171,7 +171,7 @@ def scorecard_of(
         truth = proba[:, c] if labels is None else (labels == c).astype(np.float64)
         cards.append(_card(clf, fit, c, new_schema, encoder, scale, truth))
     on = "given rows" if X is not None else "rows drawn from the counts in the model"
-    on += ", probabilities of the model" if y is None else ", labels"
+    on += ", probabilities of the model" if y is None else " and labels"
     name = getattr(clf, "target_name_", None)
     edits = getattr(clf, "edits_", ())
     entries = read_card(card)
