@@ -42,6 +42,14 @@ TABLES = Path(__file__).with_suffix(".csv")
 METHODS = ["SHNB", "LogisticRegression", "RandomForest", "HistGradientBoosting", "NB"]
 MAX_ROWS, MIN_CLASS_ROWS = 3000, 10
 
+# Methods by the names of the picture.
+SHOWN = {
+    "LogisticRegression": "logistic regression",
+    "RandomForest": "random forest",
+    "HistGradientBoosting": "gradient boosting",
+    "NB": "naive Bayes",
+}
+
 Table = tuple[str, pd.DataFrame, np.ndarray]
 
 
@@ -63,9 +71,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
         for method in options.methods
     ]
-    report(Results(row for one in results for row in one.rows), options.methods[0])
+    merged = Results(row for one in results for row in one.rows)
+    report(merged, options.methods[0])
     if options.picture:
-        draw(results, options.picture)
+        draw(merged, options.picture)
 
 
 def of_method(journal: Path, method: str) -> Path:
@@ -172,19 +181,24 @@ def report(results: Results, control: str) -> None:
         print(f"{method}: {seconds:.2f} s a fit")
 
 
-def draw(results: Sequence[Results], path: Path) -> None:
-    """Draw how much lower the default's log-loss is, table by table."""
-    ours, *others = [one.matrix("log_loss")[:, 0] for one in results]
-    figure, ax = plt.subplots(figsize=(8, 0.5 * len(others) + 1.2))
+def draw(results: Results, path: Path) -> None:
+    """Draw by how much the first method's log-loss is lower, table by table."""
+    ours, *others = results.matrix("log_loss").T
+    figure, ax = plt.subplots(figsize=(7.5, 0.45 * len(others) + 1.1))
     for y, theirs in enumerate(others):
-        lead = theirs - ours
-        ax.scatter(lead, np.full(len(lead), y), s=18, alpha=0.6, color="#1f5a94")
-        tally = f"lower on {np.sum(lead > 0)} of {np.sum(np.isfinite(lead))}"
+        lead = (theirs - ours)[np.isfinite(theirs)]
+        colours = np.where(lead > 0.0, "#1f5a94", "#b5532a")
+        ax.scatter(lead, np.full(len(lead), y), s=20, alpha=0.6, c=colours, lw=0)
+        tally = f"lower on {np.sum(lead > 0)} of {len(lead)}"
         ax.annotate(tally, (1.01, y), xycoords=("axes fraction", "data"), va="center")
-        ax.set_title("log-loss of the other method less the default's, by table")
-    ax.set_yticks(range(len(others)), [one.methods[0] for one in results[1:]])
-    ax.axvline(0, color="black", linewidth=0.8)
-    ax.set_xscale("symlog", linthresh=0.1)
+    ax.set_yticks(range(len(others)), [SHOWN.get(m, m) for m in results.methods[1:]])
+    ax.set_ylim(len(others) - 0.5, -0.5)
+    ax.axvline(0.0, color="black", linewidth=0.8)
+    ax.set_xscale("symlog", linthresh=0.02)
+    ticks = [-0.02, 0.0, 0.02, 0.1, 1.0]
+    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.set_xlabel("log-loss of the other method less the default's, one dot a table")
+    ax.spines[["top", "right", "left"]].set_visible(False)
     figure.savefig(path, bbox_inches="tight")
 
 
