@@ -115,7 +115,8 @@ class Server:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.client.kill()
+        with self.client:
+            self.client.kill()
         os.killpg(self.office.pid, signal.SIGKILL)
         self.office.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
