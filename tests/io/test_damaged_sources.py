@@ -123,7 +123,7 @@ def test_what_is_no_table_is_refused(tmp_path):
     with pytest.raises(TableError, match="No file matches"):
         sy.scan(tmp_path / "*.csv")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(TableError, match=r"holds no \.csv, .*\.parquet"):
+    with pytest.raises(TableError, match=r"contains no \.csv, .*\.parquet"):
         sy.scan(tmp_path / "empty")
     (tmp_path / "a.odt").touch()
     with pytest.raises(
