@@ -297,3 +297,9 @@ def test_models_without_moments_add_up():
         np.testing.assert_allclose(found, proba, rtol=0, atol=1e-12)
     with pytest.raises(ValueError, match="marginal"):
         default(unknown="mean").fit(X, y)
+
+
+def test_models_with_learned_weights_cannot_be_merged():
+    X, y = made()
+    with pytest.raises(ValueError, match="cannot be merged"):
+        sy.merge(default().fit(X[:120], y[:120]), default().fit(X[120:], y[120:]))
