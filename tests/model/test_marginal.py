@@ -8,6 +8,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 import steelyard as sy
 from steelyard.exceptions import ParameterError
+from steelyard.fitting.default import unknown
 from steelyard.model.marginal import contrast, expected_softmax
 
 pytestmark = pytest.mark.plain
@@ -379,3 +380,12 @@ def test_the_scorer_answers_partial_rows_too(n_classes):
         items = {i.attribute: i.amount for i in why.evidence(k).items}
         for name, amount in score.reasons(rows[k]).items():
             assert amount == pytest.approx(items[name], abs=1e-9)
+
+
+def test_many_numbers_have_few_factors(monkeypatch):
+    added = np.random.default_rng(0).normal(size=(50, 20))
+    assert unknown._loadings(added).shape == (20, 20)
+    monkeypatch.setattr(unknown, "_MAX_LOADINGS", 20)
+    assert unknown._loadings(added).shape == (20, 20)
+    monkeypatch.setattr(unknown, "_MAX_FREE_LOADINGS", 45)
+    assert unknown._loadings(added).shape == (20, 2)

@@ -30,9 +30,10 @@ from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts
 
 # Factors of the covariance: as many as have this share of the variance, up to a number
-# of factors, and of loadings of a file.
+# of factors, and of loadings of a file; some factors are free, up to more loadings.
 _MIN_VARIANCE = 0.999
-_MAX_FACTORS, _MAX_LOADINGS, _FREE_FACTORS = 128, 30_000, 32
+_MAX_FACTORS, _MAX_LOADINGS = 128, 30_000
+_FREE_FACTORS, _MAX_FREE_LOADINGS = 32, 100_000
 
 # Rows of the sample, and cells of its contributions.
 _MIN_ROWS, _MAX_ROWS, _MAX_CELLS = 1_000, 10_000, 4_000_000
@@ -178,7 +179,8 @@ def _loadings(added: Floats) -> Floats:
     n_rows, size = added.shape
     is_long = n_rows >= size
     products = added.T @ added if is_long else added @ added.T
-    limit = np.clip(_MAX_LOADINGS // size, _FREE_FACTORS, _MAX_FACTORS)
+    free = np.clip(_MAX_FREE_LOADINGS // size, 1, _FREE_FACTORS)
+    limit = np.clip(_MAX_LOADINGS // size, free, _MAX_FACTORS)
     last, total = len(products) - 1, np.trace(products)
     first = max(last + 1 - int(limit), 0)
     values, vectors = eigh(products, subset_by_index=[first, last])
