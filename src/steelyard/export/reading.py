@@ -222,10 +222,10 @@ def _marginal(model: Any, classes: tuple[int, ...]) -> Marginal | None:
     in_plain = []
     rows, offset = list(map(tuple, _listed(moments.plain))), 0
     for j, feature in enumerate(features[:n_columns]):
-        own = rows[offset : offset + feature.n_codes]
-        in_plain.append(any(map(any, own)))
+        of_column = rows[offset : offset + feature.n_codes]
+        in_plain.append(any(map(any, of_column)))
         if feature.is_coded:
-            plain.append(_by_code(feature, j, own))
+            plain.append(_by_code(feature, j, of_column))
         offset += feature.n_codes
     two = len(classes) == 2
     return Marginal(

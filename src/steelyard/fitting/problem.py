@@ -189,22 +189,20 @@ def start_of(
     if without_interactions is None:
         kind = Encodings.separate if has_levels else Encodings.joint
         basis = EffectBasis(kind(schema), estimation.n_bins)
-    else:
-        basis = without_interactions.evidence.basis.with_interactions(schema)
-    encodings, counts = basis.encodings, basis.encodings.counts(counts)
-    if without_interactions is None:
-        log_prior, table, gaussian = estimation.tables(counts, basis)
+        by_encoding = basis.encodings.counts(counts)
+        log_prior, table, gaussian = estimation.tables(by_encoding, basis)
     else:  # interactions have no evidence
         before, gaussian = without_interactions.evidence, without_interactions.gaussian
-        n_added = encodings.schema.n_codes - before.schema.n_codes
+        basis = before.basis.with_interactions(schema)
+        n_added = basis.schema.n_codes - before.schema.n_codes
         values = np.pad(before.table.values, ((0, n_added), (0, 0)))
-        log_prior = before.log_prior
-        table = FeatureTable(values, encodings.schema.offsets)
+        log_prior, table = before.log_prior, FeatureTable(values, basis.schema.offsets)
     evidence = LogProbs(basis, log_prior, table)
     start = recipe.weighting.start_from(training, evidence, gaussian)
     if start.count_factors is not None:
         estimation = replace(estimation, count_factors=start.count_factors)
-        evidence = replace(evidence, table=estimation.tables(counts, basis)[1])
+        by_encoding = basis.encodings.counts(counts)
+        evidence = replace(evidence, table=estimation.tables(by_encoding, basis)[1])
     if not np.isfinite(evidence.log_prior).all():
         raise ParameterError(
             "`prior` gives a class probability 0, under which no weights can be "
