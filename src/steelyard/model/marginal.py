@@ -41,8 +41,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit, logsumexp
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.quadrature import HERMITE, radii
@@ -127,7 +127,7 @@ class Marginal:
         """Logs of the answer to a row without any observed cell, shape (K,)."""
         with np.errstate(divide="ignore"):
             logs = np.log(self.base_rates)
-        return logs + self.log_ratio - logsumexp(logs + self.log_ratio)
+        return logs + self.log_ratio - scipy.special.logsumexp(logs + self.log_ratio)
 
 
 @dataclass(frozen=True)
@@ -374,7 +374,7 @@ def _mean_distance(proba: Floats, variance: Floats) -> Floats:
     p = proba.clip(1e-12, 1.0 - 1e-12)
     odds = (np.log(p) - np.log1p(-p)) * np.sqrt(1.0 + np.pi / 8.0 * variance)
     moves = np.outer([*_EIGHTHS, *(-x for x in _EIGHTHS)], np.sqrt(variance))
-    return np.asarray(np.abs(expit(odds + moves) - p).mean(axis=0))
+    return np.asarray(np.abs(scipy.special.expit(odds + moves) - p).mean(axis=0))
 
 
 def balanced(model: NBModel, moments: Marginal, base_rates: Floats) -> Marginal:
