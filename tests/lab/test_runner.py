@@ -30,8 +30,7 @@ from steelyard.lab.data.datasets import load_dataset
 from steelyard.lab.journal import JournalError
 from steelyard.lab.protocols import PROTOCOLS, discretize_whole
 from steelyard.lab.results import COLUMNS, Results
-from steelyard.lab.runner import Progress, compare, resolve_methods
-from steelyard.lab.worker import Fit
+from steelyard.lab.runner import compare, resolve_methods
 
 TIMES = ("fit_seconds", "predict_seconds", "peak_memory_mb")
 
@@ -475,22 +474,6 @@ def test_results_refuse_unknown_names_and_say_what_there_is(tmp_path):
 
 
 # ----------------------------------------------------------------------------- progress
-
-
-def test_progress_says_what_runs_and_what_is_left():
-    fits = [
-        Fit("a", name, "honest", 0, k)
-        for k in range(2)
-        for name in ("NB", "RNB", "TAN")
-    ]
-    shown = Progress(fits, 2)
-    assert shown.text() == "0 of 6 fits · running a fold 1"
-    shown.done(fits[1], {"status": "ok"})
-    text = shown.done(fits[0], {"status": "error"})
-    assert text == "2 of 6 fits · 1 failed · running a fold 1, a fold 2"
-    for fit in fits[2:]:
-        text = shown.done(fit, {"status": "ok"})
-    assert text == "6 of 6 fits · 1 failed"
 
 
 class Terminal(io.StringIO):

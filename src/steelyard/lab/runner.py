@@ -6,11 +6,12 @@ import platform
 import re
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from importlib.metadata import version
 from importlib.util import find_spec
-from itertools import islice, product
+from itertools import product
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -129,20 +130,24 @@ def compare(
         rows = [row for row in rows if row["status"] == "ok"]
     fits = _unfinished(settings, data, rows)
     n_workers = min(int(effective_n_jobs(n_jobs)), len(fits))
-    shown, cost = Progress(fits, n_workers), sum(fit.cost for fit in fits)
+    counts: Counter[str] = Counter()
     is_shown = progress and bool(fits) and sys.stderr.isatty()
     is_shown = is_shown and find_spec("rich") is not None
     with (
         nullcontext() if path is None else Journal(path) as file,
-        show_progress("Comparing", cost, is_shown, stays=False) as advance,
+        show_progress(
+            "Comparing", sum(f.cost for f in fits), is_shown, False
+        ) as advance,
     ):
-        advance(shown.text(), 0)
 
         def done(fit: Fit, row: dict[str, Any]) -> None:
             if file is not None:
                 file.append(row)
             rows.append(row)
-            advance(shown.done(fit, row), fit.cost)
+            counts[row["status"]] += 1
+            failed = f", {counts['error']} failed" if counts["error"] else ""
+            text = f"{counts.total()} of {len(fits)} fits{failed}, {fit.label}"
+            advance(text, fit.cost)
 
         run_fits(WorkPlan(data, estimators, folds, seed), fits, n_workers, done)
     return Results(rows, settings)
@@ -196,36 +201,6 @@ def _unfinished(
         for repeat, fold, method in product(repeats, folds, settings["methods"])
     ]
     return [fit for fit in fits if fit.key not in finished]
-
-
-class Progress:
-    """Counts of fits that are done and failed, and the folds that run.
-
-    Fits come in the order in which they start; `n_jobs` run at once.
-    """
-
-    def __init__(self, fits: Sequence[Fit], n_jobs: int) -> None:
-        # Workers take fits in order, so that the first open ones are running.
-        self._open = {fit.key: fit for fit in fits}
-        self._n_jobs = n_jobs
-        self._failed = 0
-        self._n_fits = len(fits)
-
-    def done(self, fit: Fit, row: Mapping[str, Any]) -> str:
-        """Count a fit as done, and return the new text."""
-        del self._open[fit.key]
-        self._failed += row["status"] != "ok"
-        return self.text()
-
-    def text(self) -> str:
-        """Return the text of the progress bar."""
-        parts = [f"{self._n_fits - len(self._open)} of {self._n_fits} fits"]
-        if self._failed:
-            parts.append(f"{self._failed} failed")
-        running = {fit.label: None for fit in islice(self._open.values(), self._n_jobs)}
-        if running:
-            parts.append(f"running {', '.join(running)}")
-        return " · ".join(parts)
 
 
 def resolve_methods(methods: Any) -> dict[str, Any]:

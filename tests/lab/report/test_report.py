@@ -253,12 +253,7 @@ def test_csv_holds_exact_means_for_each_cell(make_results):
     assert (line["folds"], line["failed"]) == ("5", "2")
 
 
-@pytest.mark.parametrize("rich", [True, False])
-def test_the_terminal_shows_methods_data_sets_and_failures(
-    make_results, monkeypatch, rich
-):
-    if not rich:
-        monkeypatch.setattr("steelyard.lab.report.writers.find_spec", lambda name: None)
+def test_the_terminal_shows_methods_data_sets_and_failures(make_results):
     stream = io.StringIO()
     print_results(make_results(failed=FAILED), file=stream, width=110)
     text = stream.getvalue()

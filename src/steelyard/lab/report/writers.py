@@ -7,8 +7,7 @@ import io
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
@@ -153,7 +152,7 @@ def print_results(
     file: IO[str] | None = None,
     width: int | None = None,
 ) -> None:
-    """Show a comparison in the terminal, in colour if ``rich`` is installed.
+    """Show a comparison in the terminal.
 
     Parameters
     ----------
@@ -174,7 +173,7 @@ def print_results(
         elif part.n_texts == 1 and _width(part) > width:
             left_out += 1
         else:
-            _write_table(_narrowed(part, width), stream, width)
+            _write_table(_narrowed(part, width), stream)
     if left_out:
         stream.write(
             f"Tables left out, being wider than {width} characters: {left_out}; widen "
@@ -285,39 +284,15 @@ def _width(table: ReportTable) -> int:
 
 def _narrowed(table: ReportTable, width: int) -> ReportTable:
     """Leave out measures at the right of the table of methods until it fits."""
-    essential = table.header.index("w/t/l") + 2 if "w/t/l" in table.header else 99
-    while _width(table) > width and len(table.header) > essential + 1:
-        table = table.without(len(table.header) - 1 - (table.header[-1] == "failed"))
+    if "w/t/l" in table.header:
+        n_last = int(table.header[-1] == "failed")
+        while _width(table) > width and table.header[-2 - n_last] != "w/t/l":
+            table = table.without(len(table.header) - 1 - n_last)
     return table
 
 
-def _write_table(table: ReportTable, stream: IO[str], width: int) -> None:
-    if find_spec("rich") is not None:
-        _write_rich(table, stream, width)
-    else:
-        numeric = [i >= table.n_texts for i in range(len(table.header))]
-        lines = [[cell.text for cell in line] for line in table.lines]
-        text = text_table(table.header, lines, numeric, max_width=None)
-        stream.write(f"{table.title}\n{text}\n")
-    stream.write("".join(f"{note}\n" for note in table.notes) + "\n")
-
-
-def _write_rich(table: ReportTable, stream: IO[str], width: int) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    drawn = RichTable(title=Text(table.title), box=box.SIMPLE_HEAD, pad_edge=False)
-    drawn.title_justify = "left"
-    for i, name in enumerate(table.header):
-        side: Any = "left" if i < table.n_texts else "right"
-        drawn.add_column(Text(name), justify=side, overflow="fold")
-    for rows, best, other in (
-        (table.rows, "bold green", ""),
-        (table.foot, "bold", "dim"),
-    ):
-        for row in rows:
-            drawn.add_row(*(Text(c.text, best if c.best else other) for c in row))
-        drawn.add_section()
-    Console(file=stream, width=width).print(drawn)
+def _write_table(table: ReportTable, stream: IO[str]) -> None:
+    numeric = [i >= table.n_texts for i in range(len(table.header))]
+    lines = [[cell.text for cell in line] for line in table.lines]
+    text = text_table(table.header, lines, numeric, max_width=None)
+    stream.write("\n".join([table.title, text, *table.notes]) + "\n\n")
