@@ -389,5 +389,17 @@ def _sample(name: str) -> dict[str, Any]:
         }
         for title, fitted in models.items()
     ]
-    values = {"name": data.name, "rows": rows, "path": tested.selection_path_}
+    values = {"name": data.name, "rows": rows, "steps": _steps(tested.selection_path_)}
     return {**values, "n_train": len(train), "n_test": len(test)}
+
+
+def _steps(path: Sequence[Mapping[str, Any]]) -> str:
+    """Lay out the steps of a search for predictors."""
+    rows = [
+        [
+            f"{value:.6f}" if isinstance(value, float) else str(value or "")
+            for value in {**step, "chosen": "yes" if step["chosen"] else ""}.values()
+        ]
+        for step in path
+    ]
+    return table(" | ".join(key.replace("_", " ") for key in path[0]), rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field, fields
@@ -20,6 +21,12 @@ _AVERAGE = "**average**"
 
 SEED = 1
 """Seed of all folds and draws."""
+
+LONG = 7
+"""Rows of a table beyond which a page has a link to a CSV file instead."""
+
+WHOLE = ("Verdicts", "Printed figures", "What print hides")
+"""Headings whose tables a page has whole."""
 
 SUMMARY = ("document", "printed figures reproduced", "claims reached", "not reached")
 """Columns of the summary on top of a page."""
@@ -256,10 +263,14 @@ class Reproduction:
                 picture.draw().savefig(path, metadata={"Date": None})
 
     def write_section(self, path: Path) -> None:
-        """Put the report into its section of a document, pictures into ``images``."""
+        """Put the report into its section of a document, with files beside it.
+
+        Pictures go into the folder ``images``, long tables into ``tables``.
+        """
         document = path.read_text(encoding="utf-8") if path.exists() else ""
         text = f"Made by `{self.command}` (seed {SEED}).\n\n"
         text += self.to_markdown("images", level=3)
+        text = move_tables(text, path.parent / "tables", self.name)
         document = replace_section(document, self.name, text)
         if "<!-- begin summary -->" in document:
             document = self.summarize(document)
@@ -328,3 +339,79 @@ def replace_section(document: str, name: str, text: str) -> str:
     if pattern.search(document):
         return pattern.sub(lambda _: section, document, count=1)
     return f"{document.rstrip()}\n\n{section}\n".lstrip()
+
+
+def move_tables(text: str, folder: Path, name: str) -> str:
+    """Move long tables into CSV files, to which the text links in their place.
+
+    Tables of one heading with the same rows share a file unless they have columns of
+    the same name. Verdicts, counts of printed figures and explanations stay.
+    """
+    for old in folder.glob(f"{name}_*.csv"):
+        old.unlink()
+    parts = re.split(r"(?m)^(?=#+ )", text)
+    return "".join(_move_tables(part, folder, name) for part in parts)
+
+
+def _move_tables(text: str, folder: Path, name: str) -> str:
+    heading = text.partition("\n")[0].lstrip("# ")
+    if heading in WHOLE:
+        return text
+    files: list[list[list[str]]] = []
+    paragraphs: list[str | int] = []
+    for paragraph in text.split("\n\n"):
+        lines = _cells(paragraph)
+        if len(lines) <= LONG + 1:
+            paragraphs.append(paragraph)
+            continue
+        if (
+            files
+            and _fits_beside(files[-1], lines)
+            and paragraphs[-1] == len(files) - 1
+        ):
+            files[-1] = [[*a, *b[1:]] for a, b in zip(files[-1], lines, strict=True)]
+            continue
+        paragraphs.append(len(files))
+        files.append(lines)
+    if not files:
+        return text
+    folder.mkdir(parents=True, exist_ok=True)
+    words = re.sub(r"[^a-z0-9]+", "_", heading.lower()).strip("_")
+    links = []
+    for i, lines in enumerate(files, 1):
+        file = folder / f"{name}_{words}{f'_{i}' if i > 1 else ''}.csv"
+        with file.open("w", encoding="utf-8", newline="") as stream:
+            csv.writer(stream, lineterminator="\n").writerows(lines)
+        # Rows alone: the first line has titles, and an average is none of the data.
+        n = sum(line[0] != "average" for line in lines[1:])
+        first = lines[0][0]
+        links.append(f"By {first}, {n} rows: [{file.name}]({folder.name}/{file.name}).")
+    done = (part if isinstance(part, str) else links[part] for part in paragraphs)
+    return "\n\n".join(done).rstrip("\n") + "\n\n"
+
+
+def _fits_beside(first: list[list[str]], second: list[list[str]]) -> bool:
+    same_rows = [line[0] for line in first] == [line[0] for line in second]
+    return same_rows and not set(first[0][1:]) & set(second[0][1:])
+
+
+def _cells(paragraph: str) -> list[list[str]]:
+    """Return the cells of a Markdown table, its titles first; none of other text."""
+    lines = paragraph.strip("\n").split("\n")
+    if not all(line.startswith("| ") for line in lines):
+        return []
+    cells = [line[2:-2].split(" | ") for line in (lines[0], *lines[2:])]
+    titles, of = [], ""
+    for title in cells[0]:
+        # A title such as "measured" is about the printed column before it.
+        is_printed = title.endswith(" published")
+        of = title.removesuffix("published") if is_printed else of
+        plain = title in ("measured", "difference")
+        titles.append(f"{of}{title}" if plain else title)
+    return [titles, *([_plain(cell) for cell in line] for line in cells[1:])]
+
+
+def _plain(cell: str) -> str:
+    """Return a cell without marks and without commas between thousands."""
+    cell = cell.strip("*")
+    return cell.replace(",", "") if re.fullmatch(r"\d{1,3}(,\d{3})+", cell) else cell

@@ -25,6 +25,7 @@ from reproduction.report import (
     Reproduction,
     Section,
     Verdict,
+    move_tables,
     replace_section,
     side_by_side,
 )
@@ -404,6 +405,42 @@ def test_command_prints_writes_and_records(tmp_path, monkeypatch, capsys):
     figures = json.loads(capsys.readouterr().out)
     assert figures["name"] == "spss" and figures["verdicts"]
     assert document.read_text() == written
+
+
+def test_long_tables_of_a_page_are_files_with_the_same_cells(tmp_path):
+    import pandas as pd
+
+    names = [f"set {i}" for i in range(8)]
+    one, two = ({n: x + i for i, n in enumerate(names)} for x in (1_000.5, 70.25))
+    tables = [
+        side_by_side(names, [("NB", one, two)]),
+        side_by_side(names, [("RNB", two, one)]),
+        side_by_side(names[:6], [("NB", one, two)]),
+    ]
+    text = "\n\n".join(
+        ["## Paper", "### Verdicts", tables[0], "### Table 3: all, twice"]
+    )
+    text = "\n\n".join([text, "By set:", *tables, "Words.", tables[0]])
+    old = tmp_path / "tables" / "rnb_table_2.csv"
+    old.parent.mkdir()
+    old.write_text("of a section that is no longer there")
+    moved = move_tables(text, tmp_path / "tables", "rnb")
+    assert not old.exists()
+    # Verdicts stay, and short tables; two tables of the same rows share a file.
+    assert moved.count(tables[0]) == 1 and tables[2] in moved
+    link = "[rnb_table_3_all_twice.csv](tables/rnb_table_3_all_twice.csv)"
+    assert f"By set:\n\nBy data set, 8 rows: {link}.\n\n| data set" in moved
+    assert "Words.\n\nBy data set, 8 rows: [rnb_table_3_all_twice_2.csv]" in moved
+    read = pd.read_csv(tmp_path / "tables" / "rnb_table_3_all_twice.csv", index_col=0)
+    assert list(read.index) == [*names, "average"]
+    assert list(read) == [
+        f"{method} {word}"
+        for method in ("NB", "RNB")
+        for word in ("published", "measured", "difference")
+    ]
+    np.testing.assert_allclose(read["NB published"][:-1], list(one.values()))
+    np.testing.assert_allclose(read["RNB measured"][:-1], list(one.values()))
+    assert move_tables(text, tmp_path / "tables", "rnb") == moved
 
 
 def test_sections_are_left_out_by_how_their_titles_begin(capsys):
