@@ -14,7 +14,7 @@ from typing import Any
 
 from joblib import effective_n_jobs
 
-from reproduction import exponential_loss, leads, measurements, sections
+from reproduction import exponential_loss, leads, measurements, sections, sentences
 from reproduction.engine import Comparison, Paper, Run
 from reproduction.report import Reproduction
 from steelyard._common.text import did_you_mean
@@ -26,7 +26,7 @@ from steelyard.lab.data.datasets import find_folder
 # What a file may name as a ``kind``.
 _FUNCTIONS = ChainMap(
     {"JointWeightedNB": JointWeightedNB},
-    *map(vars, (sections, measurements, exponential_loss, leads)),
+    *map(vars, (sections, measurements, exponential_loss, leads, sentences)),
 )
 
 _QUICK_MINUTES = 3.0
