@@ -14,6 +14,7 @@ from steelyard.export.check import ENGINES, onnx_feed
 from steelyard.export.check import check as check_engine
 from steelyard.export.excel import to_excel
 from steelyard.export.plan import Sum
+from steelyard.export.sql import fields_of, sql_statements
 from steelyard.export.sql_dialect import DIALECTS
 
 NO_PLAN = {"LWNB", "AIWNB-L", "AODE", "WAODE"}
@@ -171,6 +172,28 @@ def test_clickhouse_and_spark(case, dialect, module):
     clf, X, _, _ = case
     refuse_weka(clf)
     found = check_engine(clf, X, "sql", dialect=dialect)
+    assert found.agrees, str(found)
+
+
+@pytest.mark.engines
+@pytest.mark.filterwarnings("ignore")
+def test_functions_of_clickhouse(case, monkeypatch):
+    pytest.importorskip("chdb")
+    clf, X, proba, _ = case
+    if proba.shape[1] != 3:
+        pytest.skip("three classes are enough")
+    refuse_weka(clf)
+    ways = DIALECTS["clickhouse"]
+    used = fields_of(export.plan_of(clf), ways, used=True)
+    cells = ", ".join(ways.identifier(name) for name, _ in used)
+
+    def statements(clf, _):
+        text = sql_statements(clf, export.SQLOptions("clickhouse", as_function="f"))
+        query = f"SELECT steelyard_row, untuple(f({cells})) FROM steelyard_sample"
+        return [*text, query]
+
+    monkeypatch.setattr("steelyard.export.check._statements", statements)
+    found = check_engine(clf, X, "sql", dialect="clickhouse")
     assert found.agrees, str(found)
 
 

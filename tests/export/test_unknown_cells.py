@@ -182,6 +182,8 @@ def test_all_databases_and_forms_have_the_count(dialect, form):
     options = {"view": {"as_view": "v"}, "function": {"as_function": "f"}}
     if form == "function" and not DIALECTS[dialect].function:
         pytest.skip("has no functions")
+    if form == "function" and dialect == "redshift":
+        pytest.skip("a function returns one number")
     clf = fitted()
     text = export.to_sql(clf, dialect, dbt=form == "dbt", **options.get(form, {}))
     assert "unknown_cells" in text

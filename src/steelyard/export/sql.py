@@ -49,8 +49,9 @@ class SQLOptions:
         Name of a view to create, in place of a query.
     as_function : str or sequence of str, default=None
         Name of a function to create, of the columns of one row, that returns a table of
-        one row, in BigQuery a structure; ``table`` is not used. Not all databases have
-        such functions.
+        one row, in BigQuery and ClickHouse a structure, in Redshift the probability of
+        the second of two classes; ``table`` is not used. Not all databases have such
+        functions.
     dbt : bool, default=False
         Whether to write a model of dbt, with ``ref`` or ``source`` for the table.
     decimals : int, default=None
@@ -153,12 +154,13 @@ def sql_statements(clf: BaseNB, options: SQLOptions) -> list[str]:
     texts = [*options.keep, *options.table, *plan.texts(), *map(str, plan.classes)]
     is_single = options.dbt or bool(options.as_view or options.as_function)
     table = _quoted(dialect, options.table)
-    to = Statement(dialect, table, options.keep, texts, is_single)
+    is_expression = bool(options.as_function and dialect.expression)
+    to = Statement(dialect, table, options.keep, texts, is_single, is_expression)
     fields = fields_of(plan, dialect, used=True)
     parameters = _parameters([name for name, _ in fields], dialect, to.prefix)
     if options.dbt:
         to.source = f"{to.prefix}source"
-    if options.as_function:
+    if options.as_function and not is_expression:
         names = (dialect.identifier(name) for name, _ in fields)
         cells = map(" AS ".join, zip(parameters, names, strict=True))
         to.source = f"(SELECT {', '.join(cells)})"
@@ -170,7 +172,16 @@ def sql_statements(clf: BaseNB, options: SQLOptions) -> list[str]:
             name += "_"
         outputs.append((what, name))
     _check_result([*options.keep, *(name for _, name in outputs)])
-    *before, query = to.select(outputs)
+    before: list[str] = []
+    if is_expression:
+        results = ", ".join(what for what, _ in outputs)
+        # Of one number it is the probability, or the log-odds, of the second class.
+        is_one = dialect.expression == "copies"
+        inner = outputs[1 + options.probabilities][0] if is_one else f"tuple({results})"
+        columns = [name for name, _ in fields]
+        query = to.expression(inner, dict(zip(columns, parameters, strict=True)))
+    else:
+        *before, query = to.select(outputs)
     if options.dbt:
         query = _dbt_model(plan, dialect, query, to.source, options.table)
         check_length(query, dialect)
@@ -191,13 +202,19 @@ def sql_statements(clf: BaseNB, options: SQLOptions) -> list[str]:
             for _, name in outputs[1:]
         ]
         types = [dialect.type_of(plan.classes), *types]
-        declared = zip(parameters, (kind for _, kind in fields), strict=True)
+        kinds = [kind for _, kind in fields]
+        declared = zip(parameters, kinds, strict=True)
         names = (dialect.identifier(name) for _, name in outputs)
+        returns = ", ".join(map(" ".join, zip(names, types, strict=True)))
+        read = zip(parameters, (repr(name) for name, _ in fields), strict=True)
         text = dialect.function.format(
             name=_quoted(dialect, options.as_function),
             names=", ".join(parameters),
+            types=", ".join(kinds),
             parameters=", ".join(map(" ".join, declared)),
-            returns=", ".join(map(" ".join, zip(names, types, strict=True))),
+            returns=returns,
+            structure=dialect.text(f"Tuple({returns})"),
+            about="\n".join(map("-- {0[0]} is {0[1]}".format, read)),
             mark=to.prefix,
             query=query,
         )
@@ -225,7 +242,7 @@ def _parameters(names: Sequence[str], dialect: Dialect, prefix: str) -> list[str
         if not re.match("[A-Za-z]", word) or word.lower() in taken or len(word) > 60:
             word = f"{prefix}p{i}_{word}"[:60]
         taken.add(word.lower())
-        words.append(dialect.parameter_of(word))
+        words.append(dialect.parameter_of(word, i + 1))
     return words
 
 
@@ -289,6 +306,14 @@ def _check(plan: Plan, dialect: Dialect, options: SQLOptions) -> None:
             f"{dialect.name} has no functions that return a table. Use as_view, or one "
             f"of {with_functions}."
         )
+    is_odds = isinstance(plan.root, Sum) and plan.root.is_odds and not plan.unit
+    if options.as_function and dialect.expression == "copies":
+        if contributions or not is_odds:
+            raise ParameterError(
+                f"A function of {dialect.name} returns one number, the probability of "
+                "the second of two classes, of a model that is one sum. Use as_view "
+                "for other models, and for contributions."
+            )
 
 
 def check_length(statement: str, dialect: Dialect) -> None:

@@ -133,8 +133,13 @@ class Dialect:
     function: str = ""
     """How a function is created that returns a table; "" if there are none."""
 
+    expression: str = ""
+    """How a function that is one expression, ``{inner}``, uses ``{names}`` of others,
+    ``{values}``; "copies" if it has no names. By default it is a query."""
+
     parameter: str = ""
-    """How a parameter of a function is written; by default as other names."""
+    """How a parameter of a function is written, "$" by its number; by default as other
+    names."""
 
     dates: Mapping[str, str] = field(default_factory=dict)
     """How dates are read: a moment of the clock ``t``, parts of it, their ``type``."""
@@ -178,8 +183,10 @@ class Dialect:
         name = name.replace("\\", "\\\\") if self.escapes_names else name
         return first + name.replace(last, 2 * last) + last
 
-    def parameter_of(self, word: str) -> str:
-        """Write a parameter of a function, which is called by a word."""
+    def parameter_of(self, word: str, number: int) -> str:
+        """Write a parameter of a function, which is called by a word or its number."""
+        if self.parameter == "$":
+            return f"${number}"
         return self.parameter.format(word) if self.parameter else self.identifier(word)
 
     def result(self, name: str) -> str:

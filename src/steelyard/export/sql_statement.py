@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from textwrap import fill
 
 from steelyard.export.sql_dialect import Dialect
@@ -37,6 +37,7 @@ class Statement:
         keep: Sequence[str],
         texts: Iterable[str],
         is_single: bool = False,
+        is_expression: bool = False,
     ) -> None:
         self.dialect, self.source, self.keep = dialect, source, list(keep)
         self.prefix, joined = "sy_", "\n".join(texts).lower()
@@ -47,6 +48,9 @@ class Statement:
         self._stages: list[dict[str, str]] = []
         self._names: dict[str, str] = {}
         self._joins: dict[str, tuple[str, str]] = {}
+        self._rows: dict[str, tuple[str, Sequence[Sequence[str]]]] | None = None
+        if is_expression:
+            self._rows = {}
         self._n_joined: dict[int, list[int]] = {}
         self._floor = 0
         self._before: list[str] = []
@@ -80,6 +84,10 @@ class Statement:
 
         Returns its alias; ``number(alias, i)`` is NULL in rows without a match.
         """
+        if self._rows is not None:
+            alias = f"{about} {len(self._rows)}"
+            self._rows[alias] = key, rows
+            return alias
         n_numbers = len(rows[0]) - 1
         fields = [self.prefix + "k", *(f"{self.prefix}n{i}" for i in range(n_numbers))]
         kinds = [types[0], *[types[1]] * n_numbers]
@@ -98,7 +106,11 @@ class Statement:
         return alias
 
     def number(self, alias: str, i: int) -> str:
-        """Name a number of a joined table."""
+        """Name a number of a joined table, which an expression has as a CASE."""
+        if self._rows is not None:
+            key, rows = self._rows[alias]
+            cases = " ".join(f"WHEN {row[0]} THEN {row[i + 1]}" for row in rows)
+            return self.let(f"CASE {key} {cases} END", alias)
         return f"{alias}.{self.prefix}n{i}"
 
     def is_crowded(self) -> bool:
@@ -220,6 +232,23 @@ class Statement:
         head = f"WITH {', '.join(stages)}\n" if stages else ""
         text = f"{head}{_body(last, [source], '')}"
         return [*self._before, wrapped(text, self.dialect.quoted)]
+
+    def expression(self, inner: str, cells: Mapping[str, str]) -> str:
+        """Write one expression, in which the columns of the table are ``cells``."""
+        if self.dialect.expression == "copies":
+            whole: dict[str, str] = {}
+            for stage in self._stages:
+                for name, what in stage.items():
+                    whole[name] = f"({self._pattern.sub(lambda x: whole[x[0]], what)})"
+            inner = self._pattern.sub(lambda x: whole[x[0]], inner)
+        else:
+            for stage in reversed(self._stages):
+                values = ",\n".join(f"[{what}]" for what in stage.values())
+                parts = {"names": ", ".join(stage), "inner": f"\n{inner}"}
+                inner = self.dialect.expression.format(**parts, values=f"\n{values}")
+        for name, cell in cells.items():
+            inner = inner.replace(f"{self.table}.{self.dialect.identifier(name)}", cell)
+        return inner
 
     def _carried(self, wanted: set[str]) -> list[list[str]]:
         """Return, for each stage, the names of earlier ones that it passes on."""
