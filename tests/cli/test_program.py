@@ -121,10 +121,15 @@ def test_help_loads_nothing_heavy(arguments):
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["demoo"], ["methods", "--loud"], ["-x"], ["fit"], ["export", "a"]],
+    [["demoo"], ["methods", "--loud"], ["-x"], ["fit"], ["export", "a"]],
 )
 def test_usage_error_is_one_line_and_status_2(refused, arguments):
     assert "--help" in refused(*arguments)
+
+
+def test_without_a_command_the_help_is_shown(run):
+    done = run()
+    assert done.status == 2 and "steelyard demo" in done.out and not done.err
 
 
 @pytest.mark.parametrize("error", [ValueError("bad\n  table"), OSError("no such file")])

@@ -417,7 +417,7 @@ def test_an_error_of_an_old_engine_names_what_the_query_needs(model, monkeypatch
 
 
 def test_databases_that_are_programs_of_their_own_are_not_checked(model):
-    with pytest.raises(ParameterError, match=r"oracle is not checked"):
+    with pytest.raises(ParameterError, match=r"oracle cannot be run from here"):
         check(*model, "sql", dialect="oracle")
 
 

@@ -166,7 +166,7 @@ def test_pages_name_each_format(page):
 
 def test_a_server_is_not_checked():
     clf = sy.NaiveBayes().fit(*weather(2))
-    with pytest.raises(ParameterError, match="postgres is not checked"):
+    with pytest.raises(ParameterError, match="postgres cannot be run from here"):
         check(clf, weather(2)[0], "sql", dialect="postgres")
 
 

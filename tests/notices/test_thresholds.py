@@ -506,6 +506,43 @@ def test_more_than_three_columns_are_one_notice_and_twelve_lines_are_shown():
     assert len(in_lines(many(12))) == 12 and len(in_lines(many(14))) == 13
 
 
+@pytest.mark.parametrize(
+    ("n_wrong", "are_dates", "is_reported"),
+    [(0, False, True), (4, False, True), (8, False, False), (0, True, True)],
+)
+def test_the_larger_of_two_columns_that_gives_the_class_away_is_reported(
+    n_wrong, are_dates, is_reported
+):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(N, 3)), columns=["due", "amount", "paid"])
+    late = (X["paid"] > X["due"]) != (np.arange(N) < n_wrong)
+    X.loc[N // 2, "due"] = np.nan
+    if are_dates:
+        days = pd.to_timedelta(100.0 * X[["due", "paid"]].stack(), unit="D").unstack()
+        X[["due", "paid"]] = pd.Timestamp("2024-06-01") + days
+    found = [n for n in sy.NaiveBayes().fit(X, late).notices_ if n.kind == "leak"]
+    assert [n.text[:12] for n in found] == ["due and paid"] * is_reported
+
+
+def test_many_pairs_that_tell_the_class_are_no_leak():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, N)
+    X = pd.DataFrame(rng.normal(size=(N, 6)) + np.outer(y - 0.5, [9, 9, 9, -9, -9, -9]))
+    assert "leak" not in {n.kind for n in sy.NaiveBayes().fit(X, y).notices_}
+
+
+@pytest.mark.parametrize(("n_each", "is_reported"), [(9, True), (11, False)])
+@pytest.mark.parametrize("form", ["{}", "P{}"])
+def test_rows_of_one_person_are_reported(n_each, is_reported, form):
+    X, y = noise()
+    person = [form.format(i * 31 % (N // n_each)) for i in range(N)]
+    if form == "{}":
+        person = [int(p) for p in person]
+    found = kinds(X.assign(**{"patient id": person}), y)
+    assert (("row-groups", "patient id") in found) == is_reported
+    assert ("row-groups", "patient") not in kinds(X.assign(patient=person), y)
+
+
 # --------------------------------------------------------------------------- curves
 
 
@@ -528,7 +565,9 @@ def test_a_curve_runs_against_its_column_alone_where_another_says_the_same(
     found = [notice for notice in clf.notices_ if notice.kind == "opposed-curve"]
     assert [notice.column for notice in found] == ["price"] * is_opposed
     if is_opposed:
-        assert found[0].text.endswith("alone; service says the same")
+        assert found[0].text.endswith(
+            "alone; service carries much of the same information"
+        )
         price = page_data(clf)["attributes"][1]
         assert price["name"] == "price" and price["opposed"] == ["service"]
         alone = sy.ShrinkageNB().fit(X[["price"]], y)

@@ -6,6 +6,7 @@ import difflib
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 _BLOCKS = " ▏▎▍▌▋▊▉█"
@@ -80,6 +81,24 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     by_lower = {entry.lower(): entry for entry in known}
     close = difflib.get_close_matches(str(name).lower(), by_lower, 1)
     return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
+
+
+def six_digits(number: float) -> str:
+    """Write a number with six significant digits."""
+    return f"{number:.6g}"
+
+
+def day_text(days: float) -> str:
+    """Write days since 1970-01-01 as a date, with the time of day if there is one.
+
+    >>> day_text(19727.0), day_text(19727.5)
+    ('2024-01-05', '2024-01-05 12:00')
+    """
+    try:
+        moment = datetime(1970, 1, 1) + timedelta(minutes=round(days * 1440))
+    except OverflowError:
+        return six_digits(days)
+    return moment.isoformat(" ", "minutes").removesuffix(" 00:00")
 
 
 def number(value: float | None, digits: int = 2, *, sign: bool = False) -> str:

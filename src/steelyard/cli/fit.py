@@ -251,9 +251,12 @@ def _checked(summary: dict[str, Any]) -> str:
         return ""
     check, plain = summary["check"], summary["majority"]
     loss = "" if check["log_loss"] is None else f", log-loss {check['log_loss']:.3f}"
+    checked = str(check["rows"])
+    if check["rows"] < summary["rows"]:
+        checked += f" of the {summary['rows']}"
     return (
         f"\nnew rows: accuracy {100 * check['accuracy']:.1f} %{loss} "
-        f"({check['folds']}-fold cross-validation of {check['rows']} rows)\n"
+        f"({check['folds']}-fold cross-validation of {checked} rows)\n"
         f"always {str(plain['class'])!r}: accuracy {100 * plain['accuracy']:.1f} %, "
         f"log-loss {plain['log_loss']:.3f}"
     )

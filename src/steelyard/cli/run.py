@@ -54,7 +54,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     those of the process.
     """
     Parser.as_json = "--json" in (sys.argv[1:] if argv is None else argv)
-    arguments = build_parser().parse_args(argv)
+    parser = build_parser()
+    if not (sys.argv[1:] if argv is None else argv):
+        parser.print_help()
+        return 2
+    arguments = parser.parse_args(argv)
     show_notes(wanted=False)
     if sys.stderr.isatty():
         progress.before_compiling = _say_that_kernels_are_compiled

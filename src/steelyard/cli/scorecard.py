@@ -24,7 +24,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add = parser.add_argument
     add("model", help=options.MODEL)
-    about = f"file to write: .html, .xlsx, .csv, .md, {ENDINGS}"
+    about = f"file to write: .html, .csv, .md, {ENDINGS}"
     add("-o", "--output", metavar="FILE", help=f"{about} (default: print the card)")
     options.add_shared(parser, "force")
     about = "rows to make the card on, best those of training (default: the counts in "

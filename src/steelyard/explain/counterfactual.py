@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints
-from steelyard._common.text import probability_text, text_table
-from steelyard.explain.row_cells import RowCells, number_label
+from steelyard._common.text import probability_text, six_digits, text_table
+from steelyard.explain.row_cells import RowCells
 from steelyard.explain.shared import PlainData, number_text, typical_numbers
 from steelyard.explain.value_tables import gaussian_points
 from steelyard.model.base import TwoArrays
@@ -197,7 +197,7 @@ class _Candidates:
         return _Candidates(
             _stacked([self.rows, changed]),
             np.append(self.column, column),
-            [*self.labels, number_text(number)],
+            [*self.labels, _number_label(row, column, number)],
             np.append(self.distance, 0.0),
         )
 
@@ -217,6 +217,13 @@ def _stacked(parts: list[RowCells]) -> RowCells:
         np.concatenate([rows.codes for rows in parts]),
         np.concatenate([rows.numbers for rows in parts]),
     )
+
+
+def _number_label(row: RowCells, column: int, number: float) -> str:
+    """Write a number so that it reads back as itself, if it is not a date."""
+    write = row.schema.writer(column)
+    is_exact = row.schema.features[column].is_fine and write is six_digits
+    return number_text(number) if is_exact else row.number_label(column, number)
 
 
 def _candidates(
@@ -241,8 +248,7 @@ def _candidates(
             of_column = steps[column]
             tried = _column_numbers(model, column, of_column)
             rows = row.with_numbers(column, tried)
-            write = number_text if feature.is_fine else number_label
-            labels += [write(x) for x in tried.tolist()]
+            labels += [_number_label(row, column, x) for x in tried.tolist()]
             now = np.nan if of_column is None else of_column.now
             distance.append(np.nan_to_num(np.abs(tried - now)))
         made.append(rows)

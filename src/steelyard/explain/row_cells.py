@@ -90,12 +90,11 @@ class RowCells:
         """Name the value of a cell."""
         if self.schema.features[j].is_coded:
             return self.schema.describe(j, int(self.codes[i, j]))
-        return number_label(float(self.numbers[i, j]))
+        return self.number_label(j, float(self.numbers[i, j]))
 
-
-def number_label(number: float) -> str:
-    """Write a number of a Gaussian attribute."""
-    return "(missing)" if np.isnan(number) else f"{number:.6g}"
+    def number_label(self, j: int, number: float) -> str:
+        """Write a number of a column."""
+        return "(missing)" if np.isnan(number) else self.schema.writer(j)(number)
 
 
 def describe_cells(
@@ -115,13 +114,15 @@ def describe_cells(
         for i, value in enumerate(raw_values(feature, column)):
             label = cells.label(i, j)
             missing[i, j] = value is None
-            if value is None:
+            if feature.left_out:
+                label = "(dropped)"
+            elif value is None:
                 imputed = "" if feature.fill is None else f", taken as {label}"
                 label = f"(missing{imputed})"
             elif feature.is_fine:
-                label = number_label(float(value))
+                label = cells.number_label(j, float(value))
             elif feature.is_coded and cells.codes[i, j] == 0:
-                label = f"{value} ({'dropped' if feature.left_out else 'unseen'})"
+                label = f"{value} (unseen)"
             labels[i].append(label)
     for j in range(schema.n_columns, len(schema)):
         sides = [side.feature for side in schema.features[j].sides]

@@ -21,7 +21,7 @@ from steelyard.classifiers.fitted import answering_model
 from steelyard.exceptions import ParameterError, check_fitted
 from steelyard.model.base import Model, softmax
 from steelyard.model.table_model import NBModel
-from steelyard.table.schema import FeatureSchema, Side, TableSchema
+from steelyard.table.schema import Side, TableSchema
 
 if TYPE_CHECKING:
     import pandas
@@ -222,15 +222,15 @@ def interaction_sides(schema: TableSchema, j: int) -> tuple[InteractionSide, ...
     """Describe both sides of an interaction; nothing of a column."""
     names = schema.labels()
     return tuple(
-        _side(schema.features[side.feature], side, names[side.feature])
-        for side in schema.features[j].sides
+        _side(schema, side, names[side.feature]) for side in schema.features[j].sides
     )
 
 
-def _side(feature: FeatureSchema, side: Side, name: str) -> InteractionSide:
+def _side(schema: TableSchema, side: Side, name: str) -> InteractionSide:
+    feature, write = schema.features[side.feature], schema.writer(side.feature)
     groups = np.asarray(side.groups)
     members = [np.flatnonzero(groups == g) for g in range(1, side.n_groups)]
-    labels = [feature.describe_merged(codes.tolist()) for codes in members]
+    labels = [feature.describe_merged(codes.tolist(), write) for codes in members]
     edges: list[float] = []
     bins = groups[1 : len(feature.edges) + 2]
     if feature.kind == "binned" and (np.diff(bins) >= 0).all():

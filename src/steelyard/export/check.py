@@ -98,8 +98,8 @@ def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Agreement:
     name = dialect_of(options.get("dialect", "duckdb")).name if is_sql else kind
     if name not in ENGINES:
         raise EngineMissingError(
-            f"{name} is not checked: it is a program of its own. Run the file there, "
-            "and compare with `steelyard predict`."
+            f"{name} cannot be run from here. Run the file there, and compare with "
+            "`steelyard predict`."
         )
     engine, score = ENGINES[name]
     sample = _as_text(clf, _as_columns(clf, X, FORMATS[kind].reads_dates))

@@ -54,7 +54,8 @@ def row_schema(clf: BaseNB) -> dict[str, Any]:
     schema = clf.encoder_.schema_
     properties: dict[str, dict[str, Any]] = {}
     ranges = clf.training_.ranges or [None] * schema.n_columns
-    for column, of_numbers in zip(columns_of(schema), ranges, strict=False):
+    of_columns = zip(schema.features, columns_of(schema), ranges, strict=False)
+    for feature, column, of_numbers in of_columns:
         if column.date:
             days = DATE_FORM.replace(_ANY_DAY, _DAY).strip(" *")
             properties[column.source] = {
@@ -65,9 +66,12 @@ def row_schema(clf: BaseNB) -> dict[str, Any]:
             continue
         types = _TYPES.get(column.cells, ["string", "number", "boolean"])
         entry: dict[str, Any] = {"type": [*types, "null"]}
-        if column.kind == "category" and column.cells != "nothing":
+        if feature.left_out:
+            entry["description"] = "ignored: it looks like an identifier"
+        elif column.kind == "category" and column.cells != "nothing":
             n_values = len(column.values)
-            entry["description"] = f"{n_values:,} values in training"
+            plural = "s" if n_values != 1 else ""
+            entry["description"] = f"{n_values:,} value{plural} in training"
             entry["examples"] = list(column.values[:_MAX_VALUES])
         elif of_numbers is not None:
             ends = f"{of_numbers.low:.6g} to {of_numbers.high:.6g}"

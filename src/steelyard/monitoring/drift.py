@@ -344,10 +344,11 @@ class DriftMonitor:
         assert before is not None
         now = tally.codes[column][1 : 1 + n_values].astype(np.float64).tolist()
         if feature.kind == "binned":
+            write = self.schema.writer(column)
             return compare_counts(
                 before,
                 now,
-                lambda group: feature.describe_merged([k + 1 for k in group]),
+                lambda group: feature.describe_merged([k + 1 for k in group], write),
                 chance,
                 missing=missing,
             )

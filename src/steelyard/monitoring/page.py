@@ -158,6 +158,8 @@ def _lines(
     if limit is not None:
         height = _height(limit, low, high)
         marks.append(_level(height, class_="second", stroke_dasharray="4 3"))
+    if low < 0.0:
+        marks.append(_level(_height(0.0, low, high), stroke_dasharray="1 3"))
     marks += _axis(low, high, lambda value: f"{value:.2g}")
     return _figure(title, marks)
 
@@ -197,8 +199,10 @@ def _axis(low: float, high: float, text: Callable[[float], str]) -> Iterator[str
 
 
 def _figure(title: str, marks: Sequence[str]) -> str:
-    size = {"width": f"{_WIDTH:.0f}", "height": f"{_HEIGHT:.0f}"}
-    box = f"0 0 {size['width']} {size['height']}"
     content = element("title", escape(title)) + "".join(marks)
+    # Names that are turned need more room.
+    height = _HEIGHT if "rotate(" in content else _BOTTOM + 22.0
+    size = {"width": f"{_WIDTH:.0f}", "height": f"{height:.0f}"}
+    box = f"0 0 {size['width']} {size['height']}"
     drawn = element("svg", content, role="img", viewBox=box, **size)
     return element("figure", element("figcaption", escape(title)) + drawn)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from steelyard._common.arrays import Floats
-from steelyard._common.text import listed
 from steelyard.model.marginal import Marginal
 from steelyard.model.table_model import NBModel
 from steelyard.notices.notice import Notice
@@ -51,11 +50,13 @@ def opposed_notices(model: NBModel, counts: Counts) -> Iterator[Notice]:
     """Report numeric columns whose curve has the opposite trend of class rates."""
     labels = model.schema.labels()
     for j, others in opposed(model, counts):
-        text = "its curve runs against what the column says alone"
+        text = "its curve runs against the class rates of the column alone"
         if others:
-            verb = "says" if len(others) == 1 else "say"
-            text += f"; {listed([labels[k] for k in others])} {verb} the same"
-        yield Notice("opposed-curve", text, labels[j])
+            verb = "carries" if len(others) == 1 else "carry"
+            names = " and ".join(labels[k] for k in others)
+            text += f"; {names} {verb} much of the same information"
+        advice = "read them together, or drop some of them (`X.drop(columns=...)`)"
+        yield Notice("opposed-curve", text, labels[j], 0, "", advice)
 
 
 def _centred(values: Floats, rows: Floats) -> Floats:

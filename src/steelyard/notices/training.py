@@ -24,6 +24,7 @@ from steelyard.proba.encodings import Encodings
 from steelyard.table.codes import FeatureTable
 from steelyard.table.dates import dates_in
 from steelyard.table.frames import Table
+from steelyard.table.identifiers import ID_NAME
 from steelyard.table.labels import is_measured
 from steelyard.table.ranges import NumberRange, evenly
 
@@ -56,6 +57,10 @@ _MIN_AREA, _MIN_GAP_BELOW_ONE = 0.96, 0.01
 _KNOWN = f"is it really available beforehand? If not, {_LEAVE_OUT}"
 # Classes that are looked at one by one.
 _MAX_CLASSES = 50
+
+# Two columns give the class away by which of them is larger, if none does on its own.
+# Rows for that, numbers columns that are compared, and the largest area of each alone.
+_MIN_ROWS_OF_TWO, _MAX_COLUMNS_OF_TWO, _MAX_AREA_ALONE = 100, 100, 0.9
 
 # Rows in which columns are compared, and how many of them must differ from the most
 # frequent value.
@@ -210,7 +215,7 @@ def notices_at_fit(
     some of its ``n_rows``.
     """
     data = _TrainingData(training, counts, n_rows, suspects)
-    leaks = [*_leaks(data)] or [*_near_leaks(data)]
+    leaks = [*_leaks(data)] or [*_near_leaks(data)] or [*_leaks_of_two(data)]
     notices = [*_class_notices(data), *_column_notices(data), *leaks]
     if data.table is None:
         return arranged(notices), None
@@ -309,6 +314,41 @@ def _near_leaks(data: _TrainingData) -> Iterator[Notice]:
     text = "separates the classes almost perfectly on its own: area under the ROC "
     text += f"curve {area:.3f}; the next best column has {second:.3f}"
     yield Notice("near-leak", text, data.names[columns[0]], data.n_rows, "", _KNOWN)
+
+
+def _leaks_of_two(data: _TrainingData) -> Iterator[Notice]:
+    """Report two columns of numbers, or dates, if the larger one tells the class."""
+    columns = [j for j, where in enumerate(data.ranges) if where is not None]
+    columns = [j for j in columns if j not in data.suspects]
+    if (
+        data.table is None
+        or data.training.n_rows < _MIN_ROWS_OF_TWO
+        or not 2 <= len(columns) <= _MAX_COLUMNS_OF_TWO
+        or any(area >= _MAX_AREA_ALONE for area in _areas(data).values())
+    ):
+        return
+    rows = evenly(data.training.n_rows, SAMPLE)
+    is_class = np.eye(len(data.training.classes))[data.training.labels[rows]]
+    by_class, found = is_class.sum(axis=0), []
+    max_error = 1.0 - by_class.max() / len(rows)
+    numbers = np.column_stack([data.numbers(j, rows) for j in columns])
+    for k, j in enumerate(columns[:-1]):
+        first, others = numbers[:, k, None], numbers[:, k + 1 :]
+        larger, smaller = is_class.T @ (first > others), is_class.T @ (first < others)
+        equal = by_class[:, None] - larger - smaller
+        right = sum(counts.max(axis=0) for counts in (larger, smaller, equal))
+        error = 1.0 - right / len(rows)
+        is_pure = error <= min(1.0 - _PURE, _ERROR_SHARE * max_error)
+        found += [(j, columns[k + 1 + m], right[m]) for m in np.flatnonzero(is_pure)]
+    if len(found) > _MAX_LEAKS:
+        return
+    for j, other, n in found:
+        names = f"{data.names[j]} and {data.names[other]}"
+        text = f"{names} give the class away together, by which of them is larger: "
+        text += f"{rows_have(round(n), len(rows))} the usual class"
+        advice = "are both really available beforehand? If not, drop one of them "
+        advice += "(`X.drop(columns=...)`)"
+        yield Notice("leak", text, None, round(n), "", advice)
 
 
 def _areas(data: _TrainingData) -> dict[int, float]:
@@ -490,6 +530,8 @@ _MAX_VALUES = 1_000
 _MANY_VALUES, _MIN_DIGITS = 20, 0.9
 _DIGIT = re.compile(r"[-+(<>~$€£]{0,2}\s*\.?\d")
 _MIN_KNOWN_SHARE = 0.05
+# Rows of a value, on average, of a column that is called an identifier.
+_MAX_ROWS_OF_ID = 10
 
 # A code for missing values: its distance from all other numbers in quartile ranges,
 # and its rows.
@@ -508,6 +550,8 @@ def _column_notices(data: _TrainingData) -> Iterator[Notice]:
         # Parts of dates are made here: notices are about the days.
         if dates.get(name, name) != name:
             continue
+        if ID_NAME.search(name) and column not in data.suspects:
+            yield from _of_groups(data, column, int(n_used[column]))
         # Most columns of a wide table are passed quickly.
         is_plain = feature.kind == "categorical" and feature.cells != "text"
         if is_plain and has_cells[column] and not feature.missing_is_value:
@@ -522,6 +566,23 @@ def _column_notices(data: _TrainingData) -> Iterator[Notice]:
             yield from _of_categories(data, column, weight[column], n_used[column])
         elif data.ranges[column] is not None or feature.cells == "nothing":
             yield from _of_numbers(data, column)
+
+
+def _of_groups(data: _TrainingData, column: int, n_values: int) -> Iterator[Notice]:
+    """Report a column whose name is that of an identifier, with a few rows a value."""
+    numbers = data.ranges[column]
+    if numbers is not None:
+        is_code = numbers.is_whole and data.table is not None
+        n_values = len(np.unique(data.sample(column))) if is_code else 0
+    n_rows = data.training.n_rows
+    if n_values < _MANY_VALUES or n_rows > _MAX_ROWS_OF_ID * n_values:
+        return
+    text = (
+        f"named like an identifier, with {n_values:,} values in {n_rows:,} rows: rows "
+    )
+    text += "that belong together may be in different folds, so that cross-validated "
+    text += "figures are too optimistic"
+    yield Notice("row-groups", text, data.names[column], n_rows, "", _LEAVE_OUT)
 
 
 def _of_categories(

@@ -16,7 +16,7 @@ _MIN_ROWS = 20
 _MIN_SHARE = 0.95
 # Whole numbers of a column with such a name need not all differ, nor run on.
 _MIN_NAMED_SHARE = 0.9
-_ID = re.compile(
+ID_NAME = re.compile(
     r"(?:^|[^a-z])(?:id|identifier)(?:$|[^a-z])|(?-i:[a-z](?:ID|Id)$)", re.IGNORECASE
 )
 
@@ -40,7 +40,7 @@ def suspicion(
         return None
     if where is not None:
         how = column.numbering(where, n_rows)
-        if how is None and _ID.search(str(column.name)):
+        if how is None and ID_NAME.search(str(column.name)):
             n = column.n_whole_numbers()
             if n >= _MIN_NAMED_SHARE * n_rows:
                 how = f"its name, and {n} different whole numbers"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from steelyard._common import np
 from steelyard._common.one_cell import texts_by_number
+from steelyard._common.text import day_text, six_digits
+from steelyard.table.dates import dates_in
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -162,10 +164,11 @@ class FeatureSchema:
         is_seen = [np.arange(side.n_groups) > 0 for side in self.sides]
         return np.logical_and.outer(*is_seen).ravel()
 
-    def describe(self, code: int) -> str:
+    def describe(self, code: int, write: Callable[[float], str] = six_digits) -> str:
         """Name a code for a reader: a value, an interval, or missing.
 
-        A code of an interaction is named by its schema, which has the sides.
+        Cut points are written by ``write``. A code of an interaction is named by its
+        schema, which has the sides.
         """
         assert not self.sides
         if code == 0:
@@ -174,31 +177,33 @@ class FeatureSchema:
             return "(missing)"
         if self.kind == "categorical":
             return str(self.values[code - 1])
-        return self._interval(code, code)
+        return self._interval(code, code, write)
 
-    def describe_merged(self, codes: Sequence[int]) -> str:
+    def describe_merged(
+        self, codes: Sequence[int], write: Callable[[float], str] = six_digits
+    ) -> str:
         """Name several codes at once: neighbouring bins as one interval."""
         if 0 in codes or not codes:
             return "(unknown)"
         if len(codes) == 1:
-            return self.describe(codes[0])
+            return self.describe(codes[0], write)
         n_bins = len(self.edges) + 1
         is_interval = codes[-1] <= n_bins and codes[-1] - codes[0] == len(codes) - 1
         if self.kind == "binned" and is_interval:
-            return self._interval(codes[0], codes[-1])
+            return self._interval(codes[0], codes[-1], write)
         if len(codes) > _MAX_NAMED:
             return f"{len(codes)} other values"
         return " or ".join(map(self.describe, codes))
 
-    def _interval(self, first: int, last: int) -> str:
+    def _interval(self, first: int, last: int, write: Callable[[float], str]) -> str:
         """Name the interval of some neighbouring bins."""
         if first == 1 and last > len(self.edges):
             return "(any)"
         if first == 1:
-            return f"≤ {self.edges[last - 1]:.6g}"
+            return f"≤ {write(self.edges[last - 1])}"
         if last > len(self.edges):
-            return f"> {self.edges[first - 2]:.6g}"
-        return f"({self.edges[first - 2]:.6g}, {self.edges[last - 1]:.6g}]"
+            return f"> {write(self.edges[first - 2])}"
+        return f"({write(self.edges[first - 2])}, {write(self.edges[last - 1])}]"
 
 
 @dataclass(frozen=True)
@@ -323,6 +328,15 @@ class TableSchema:
             return " × ".join(self._column_name(side.feature) for side in feature.sides)
         return feature.name if feature.name is not None else f"x{j}"
 
+    def writer(self, j: int) -> Callable[[float], str]:
+        """Return how numbers of a column are written: days since 1970 as dates."""
+        name = self.features[j].name
+        return day_text if name is not None and name in self._dates else six_digits
+
+    @cached_property
+    def _dates(self) -> frozenset[str]:
+        return frozenset(dates_in(self.features).values())
+
     def describe(self, j: int, code: int) -> str:
         """Name a code of an attribute for a reader; of an interaction, both sides.
 
@@ -335,11 +349,12 @@ class TableSchema:
         """
         feature = self.features[j]
         if not feature.sides:
-            return feature.describe(code)
+            return feature.describe(code, self.writer(j))
         coarse = divmod(code, feature.sides[1].n_groups)
         return " & ".join(
             self.features[side.feature].describe_merged(
-                [v for v, group in enumerate(side.groups) if group == wanted]
+                [v for v, group in enumerate(side.groups) if group == wanted],
+                self.writer(side.feature),
             )
             for side, wanted in zip(feature.sides, coarse, strict=True)
         )

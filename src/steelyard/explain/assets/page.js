@@ -113,7 +113,7 @@
     }
     if (own.description) about.push(element("p", { className: "hint", textContent: own.description }));
     if (own.shape) about.push(element("p", { className: "hint", textContent: t("{shape}, by constraint", { shape: shapeOf(own) }) }));
-    if (own.opposed) about.push(element("p", { className: "hint", textContent: [t("Once other columns are known, this curve runs against what the column says alone."),
+    if (own.opposed) about.push(element("p", { className: "hint", textContent: [t("Once other columns are known, this curve runs against the class rates of the column alone."),
       ...(own.opposed.length ? [t("Other columns say the same: {names}.", { names: own.opposed.join(", ") })] : []),
       t("Dashed: the column alone.")].join(" ") }));
     for (const text of own.edited || []) about.push(element("p", { className: "hint", textContent: `${t("edited")}: ${text}` }));
@@ -340,7 +340,7 @@
     const said = rows.filter((row) => Math.abs(amounts[row.j]) > 1e-12), open = said.filter((row) => isOpen(row.j));
     const empty = open.filter((row) => !isInteraction(row.j)).map((row) => attributes[row.j].title), n = empty.length;
     // Of a model that averages over unknown values only cells that were often missing in training count.
-    unknown.value.textContent = isAveraging ? t("missing, as in training: {names}", { names: empty.join(", ") }) : n === 1 ? t("1 unknown value") : t("{n} unknown values", { n });
+    unknown.value.textContent = isAveraging ? t("{names} missing, as in training", { names: empty.join(", ") }) : n === 1 ? t("1 unknown value") : t("{n} unknown values", { n });
     const sum = (c) => open.reduce((total, row) => total + told[row.j][c], 0);
     const made = said.filter((row) => !isOpen(row.j)).map((row) => {
       row.reason.value.textContent = ` = ${cellsOf(row.j)}`;
@@ -458,10 +458,10 @@
       mark.className = at ? "mark asked" : "mark";
       field.dataset.next = String(at);
     }
-    const link = ({ j, change }) => [button(attributes[j].title, () => {
+    const link = ({ j, change }, place) => [place ? ", " : "", button(attributes[j].title, () => {
       byId(`attribute-${j}`).scrollIntoView({ block: "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
       byId(`value-${j}`).focus({ preventScroll: true });
-    }, { className: "link" }), ` ${t("(moves it by ± {percent})", { percent: percent(change) })} `];
+    }, { className: "link" }), " ", element("span", { className: "whole", textContent: t("(moves it by ± {percent})", { percent: percent(change) }) })];
     byId("asking").replaceChildren(...(found.length ? [`${t("Most informative next question:")} `, ...found.slice(0, 3).flatMap(link)]
       : [columns.every((j) => values[j] !== null) ? t("Everything is known.") : t("No further question would change the answer much.")]));
   }
