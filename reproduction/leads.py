@@ -17,6 +17,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from reproduction.engine import MissingDataError, Run, Values
 from reproduction.exponential_loss import attributes_selected, weights_by_dimension
+from reproduction.measurements import large_sets
 from reproduction.report import mean
 from steelyard.classifiers import registry
 from steelyard.classifiers.presets import LogisticNB
@@ -139,7 +140,10 @@ def rnb_leads(run: Run, leads: Sequence[Lead], found_on: Sequence[str]) -> Value
 
 
 def cwnb_leads(run: Run, leads: Sequence[Lead], printed: Sequence[float]) -> Values:
-    """Count rounds on optdigits in repeats, of which the lead saw the first alone."""
+    """Count rounds on optdigits, and compare the large sets of Figure 2 with print.
+
+    Of the repeats on optdigits the lead saw the first alone.
+    """
     values: dict[str, Any] = {"n_unseen": 0}
     near = []
     if run.has("optdigits"):
@@ -157,7 +161,20 @@ def cwnb_leads(run: Run, leads: Sequence[Lead], printed: Sequence[float]) -> Val
         values["n_unseen"] = results.settings["repeats"] - 1
     if near:
         values["maxima"] = _holds(*near)
-    return _written(run, leads, values)
+    return _written(run, leads, {**values, **_large_sets(run)})
+
+
+def _large_sets(run: Run) -> Values:
+    """Return how far Figure 2 is from print on groups of large data sets."""
+    try:
+        found = large_sets(run, ["weka", "guessed"])
+    except MissingDataError:
+        return {}
+    if found is None:
+        return {}
+    distances = found["distances"]
+    marked = _holds(distances["further"] < distances["weka"])
+    return {"n": found["n"], "distances": distances, "large_marked": marked}
 
 
 # -------------------------------------------------------------- exponential-loss paper

@@ -139,21 +139,16 @@ def large_names(run: Run, group: str | None = None) -> list[str]:
     return [name for name in names if name not in small]
 
 
-def large_sets(
-    run: Run,
-    counted: Sequence[str],
-    n_printed: int,
-    printed: Mapping[str, Sequence[int]],
-) -> Values | None:
+def large_sets(run: Run, counted: Sequence[str]) -> Values | None:
     """Figure 2: CWNB against the others on the larger data sets, by group.
 
-    Printed are on how many data sets CWNB is better, and significantly so. The groups
-    that are ``counted`` stand for the paper's sets.
+    The groups that are ``counted`` stand for the paper's sets.
     """
+    large = run.paper.shared["large"]
+    printed, n_printed = large["printed"], large["n_printed"]
     summary = run.summary("large", ["CWNB", *printed])
     test = corrected_t_test(summary.folds[:, :1] - summary.folds, 1 / 9)
     ahead, is_significant = test.mean > 0, test.p_value <= 0.05
-    large = run.paper.shared["large"]
     members = {
         key: [name for name in large_names(run, key) if name in summary.datasets]
         for key in large["groups"]
@@ -166,6 +161,7 @@ def large_sets(
     if not all(chosen.values()):
         return None
     rows, points, marks, gaps = [], {}, {}, {}
+    distances: dict[str, list[float]] = {key: [] for key in chosen}
     averages = 100 * summary.folds.mean(axis=2)
     drawn = chosen["both"]
     for j, (name, counts) in enumerate(printed.items(), 1):
@@ -179,11 +175,14 @@ def large_sets(
         gaps[name] = shares["both"][0] - theirs[0]
         gaps[f"{name}, significantly"] = shares["both"][1] - theirs[1]
         points[name], marks[name] = averages[drawn, j], is_significant[drawn, j]
+        for key, ours in shares.items():
+            distances[key] += [abs(a - b) for a, b in zip(ours, theirs, strict=True)]
     far = {key: gap for key, gap in gaps.items() if abs(gap) > 100 / n_printed + 1e-9}
     return {
         "rows": rows,
         "n": {key: len(places) for key, places in chosen.items()},
         "names": {key: ", ".join(names) for key, names in members.items()},
+        "distances": {key: mean(values) for key, values in distances.items()},
         "repeats": run.results("large").settings["repeats"],
         "min_rows": large["min_rows"],
         "n_figures": len(gaps),
