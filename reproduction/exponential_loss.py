@@ -483,7 +483,7 @@ def _noise_outcomes(run: Run, curves: Sequence[Any]) -> Values:
     falls = []
     for i in (min(5, len(shares) - 2), -1):
         fall = {n: mean(c[n][0] - c[n][i] for c in curves) for n in proposed}
-        text = ", ".join(f"{name} -{fall[name]:.1f}" for name in proposed)
+        text = ", ".join(f"{name} {-fall[name]:+.1f}" for name in proposed)
         most = run.judged(max(proposed, key=fall.__getitem__) == "ENB")
         falls.append({"share": shares[i], "text": text, "enb_most": most})
     last = {n: mean(c[n][0] - c[n][-1] for c in curves) for n in ("NB", *proposed)}
@@ -492,7 +492,7 @@ def _noise_outcomes(run: Run, curves: Sequence[Any]) -> Values:
     best = sorted(proposed, key=lambda name: -level[name])
     return {
         "falls": falls,
-        "last": ", ".join(f"{name} -{last[name]:.1f}" for name in order),
+        "last": ", ".join(f"{name} {-last[name]:+.1f}" for name in order),
         "most": shares[-1],
         "two_least": run.judged(set(order[:2]) == {"LNB", "GDNB"}),
         "nb_most": run.judged(order[-1] == "NB"),
