@@ -28,6 +28,9 @@ LONG = 7
 WHOLE = ("Verdicts", "Printed figures", "What print hides")
 """Headings whose tables a page has whole."""
 
+TEXT = "Text"
+"""What stands for the table in verdicts on sentences of the text."""
+
 SUMMARY = ("document", "printed figures reproduced", "claims reached", "not reached")
 """Columns of the summary on top of a page."""
 
@@ -280,13 +283,16 @@ class Reproduction:
     def summarize(self, document: str) -> str:
         """Put the document's row into the summary on top of a page."""
         reached = [v for v in self.verdicts if v.reached is not None]
-        lost = [f"{v.table}: {v.what}" for v in reached if not v.reached]
+        lost = [v for v in reached if not v.reached]
+        named = [f"{v.table}: {v.what}" for v in lost if v.table != TEXT]
+        if n_text := len(lost) - len(named):
+            named.append(f"{n_text} sentence{'s' if n_text > 1 else ''} of the text")
         same, n = self.n_reproduced
         cells = [
             f"{self.title.partition(':')[0]} (`{self.command}`)",
             f"{same:,} of {n:,}" if n else "none to compare",
             f"{len(reached) - len(lost)} of {len(reached)}",
-            "; ".join(lost) or "none",
+            "; ".join(named) or "none",
         ]
         begin, end = "<!-- begin summary -->", "<!-- end summary -->"
         old = document.partition(begin)[2].partition(end)[0].splitlines()

@@ -837,7 +837,9 @@ def test_report_counts_printed_figures_and_says_which_are_not_reproduced():
 
 def test_summary_on_top_has_a_row_for_each_document_and_replaces_it():
     lost = Verdict("Table 1", "average", "80", "70", False)
-    section = Section("Table 1", "", (lost,), counts=(Count("1", "x", 5, 4, ""),))
+    said = [Verdict("Text", f"IV: claim {i}", "yes", "no", False) for i in range(2)]
+    verdicts = (lost, *said)
+    section = Section("Table 1", "", verdicts, counts=(Count("1", "x", 5, 4, ""),))
     rnb = Reproduction("rnb", "RNB paper: Tables", (section,))
     spss = Reproduction("spss", "SPSS manual: path", ())
     page = "# Page\n\n<!-- begin summary -->\n<!-- end summary -->\n"
@@ -846,8 +848,8 @@ def test_summary_on_top_has_a_row_for_each_document_and_replaces_it():
     assert page.splitlines()[4:] == [
         "| document | printed figures reproduced | claims reached | not reached |",
         "| --- | ---: | ---: | ---: |",
-        "| RNB paper (`steelyard reproduce rnb --repeats 3`) | 4 of 5 | 0 of 1 "
-        "| Table 1: average |",
+        "| RNB paper (`steelyard reproduce rnb --repeats 3`) | 4 of 5 | 0 of 3 "
+        "| Table 1: average; 2 sentences of the text |",
         "| SPSS manual (`steelyard reproduce spss`) | none to compare | 0 of 0 "
         "| none |",
         "",
