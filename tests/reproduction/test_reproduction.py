@@ -1,7 +1,9 @@
 """Reproduction of published results: protocols, tables, the command, small sets."""
 
+import csv
 import json
 import os
+import re
 import runpy
 import shutil
 import subprocess
@@ -442,6 +444,17 @@ def test_long_tables_of_a_page_are_files_with_the_same_cells(tmp_path):
     np.testing.assert_allclose(read["NB published"][:-1], list(one.values()))
     np.testing.assert_allclose(read["RNB measured"][:-1], list(one.values()))
     assert move_tables(text, tmp_path / "tables", "rnb") == moved
+
+
+def test_the_page_links_to_each_of_its_tables():
+    docs = Path(documents.__file__).parents[1] / "docs"
+    text = (docs / "reproduction.md").read_text(encoding="utf-8")
+    linked = re.findall(r"\]\(tables/([^)]+)\)", text)
+    assert sorted(linked) == sorted(path.name for path in (docs / "tables").iterdir())
+    for path in (docs / "tables").iterdir():
+        rows = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
+        assert len({len(row) for row in rows}) == 1, path.name
+        assert len(rows) > 8 and len(set(rows[0])) == len(rows[0]), path.name
 
 
 def test_sections_are_left_out_by_how_their_titles_begin(capsys):
