@@ -175,6 +175,8 @@ def test_counts_are_those_of_memory_however_numbers_are_cut(numeric):
     expected = sy.NaiveBayes(numeric=numeric).fit(frame, y)
     # Cuts by MDL ask for a second reading of all numbers near them: here of all.
     assert found.training_.cut_points_are_exact == (numeric != "equal-frequency")
+    is_noticed = "cut-points" in {notice.kind for notice in found.notices_}
+    assert is_noticed == (numeric == "equal-frequency")
     features = found.encoder_.schema_.features
     known = 0 if found.training_.cut_points_are_exact else 1
     assert features[known:] == expected.encoder_.schema_.features[known:]

@@ -132,6 +132,7 @@ def test_numbers_that_are_close_together_are_read_again(monkeypatch):
         assert not streamed(DISTRIBUTIONS[name], y, np.arange(N))[2], name
     # As with 65,536 cells and millions of rows.
     monkeypatch.setattr(number_cells, "_MAX_CELLS", 1 << 12)
+    monkeypatch.setattr(number_cells, "_MAX_REREAD_BYTES", 0)
     numbers = DISTRIBUTIONS["cluster and tails"]
     y = classes_of(numbers)
     edges, _, was_read_again = streamed(numbers, y, np.arange(N))
@@ -146,8 +147,19 @@ def test_numbers_that_are_close_together_are_read_again(monkeypatch):
     assert log_loss(once, numbers, y) > log_loss(exact, numbers, y) + 0.05
 
 
+def test_cut_points_are_exact_if_a_second_reading_has_room(monkeypatch):
+    monkeypatch.setattr(number_cells, "_MAX_CELLS", 1 << 12)
+    for name, numbers in DISTRIBUTIONS.items():
+        y = classes_of(numbers)
+        edges, is_exact, _ = streamed(numbers, y, np.arange(N))
+        exact = MDLDiscretizer().fit(numbers[:, None], y).edges_[0]
+        assert is_exact, name
+        np.testing.assert_array_equal(edges, exact, err_msg=name)
+
+
 def test_second_readings_of_parts_add_up(monkeypatch):
     monkeypatch.setattr(number_cells, "_MAX_CELLS", 1 << 12)
+    monkeypatch.setattr(number_cells, "_MAX_REREAD_BYTES", 0)
     numbers = DISTRIBUTIONS["cluster and tails"]
     y = classes_of(numbers)
     summary = summary_of(as_table(numbers[:, None]), y, None, TableEncoder())

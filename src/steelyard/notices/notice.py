@@ -46,6 +46,7 @@ _KINDS = {
     "nearly-empty": (1, "are nearly empty"),
     "constant": (1, "have only one value"),
     "unknown-cells": (1, ""),
+    "cut-points": (1, ""),
 }
 
 # More columns with the same are one notice.

@@ -81,7 +81,7 @@ class TrainingRecord:
 
     cut_points_are_exact: bool | None = None
     """Whether cut points are those that all numbers give when sorted, of rows that were
-    read in chunks; false if a column has more than 65,536 numbers."""
+    read in chunks; false if columns have too many numbers to be read as a whole."""
 
     quality: list[dict[str, Any]] = field(default_factory=list)
     """Measures of held-out rows, if ``steelyard fit`` made them: accuracy, log-loss,

@@ -217,6 +217,11 @@ def notices_at_fit(
     data = _TrainingData(training, counts, n_rows, suspects)
     leaks = [*_leaks(data)] or [*_near_leaks(data)] or [*_leaks_of_two(data)]
     notices = [*_class_notices(data), *_column_notices(data), *leaks]
+    if training.cut_points_are_exact is False:
+        text = "columns with very many different numbers were summarised as they were "
+        text += "read, so some cut points may differ from those of a fit in "
+        advice = "if you need the same ones, give them (`FixedEdgesDiscretizer`)"
+        notices.append(Notice("cut-points", f"{text}memory", advice=advice))
     if data.table is None:
         return arranged(notices), None
     notices += _same_columns(data)

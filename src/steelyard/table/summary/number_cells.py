@@ -34,6 +34,9 @@ _Table = tuple[_Keys, Floats, int]
 # Cells of a column, with up to this many classes and with more.
 _MAX_CELLS, _MANY_CLASSES, _MAX_CELLS_OF_MANY = 1 << 16, 32, 1 << 14
 
+# Memory of the cells of a second reading: four million of two classes.
+_MAX_REREAD_BYTES = 1 << 27
+
 # Cells of a table to begin with, and by how much it grows. In the end it has a few
 # more than it may keep, so that prefixes are not shortened at every other number.
 _FIRST_CELLS = 1 << 8
@@ -50,9 +53,15 @@ _MIN_NEAR = 4
 _NO_WEIGHTS = np.empty(0)
 
 
-def most_cells(n_classes: int) -> int:
-    """Return how many cells a column may have, and so how many values exactly."""
-    return _MAX_CELLS if n_classes <= _MANY_CLASSES else _MAX_CELLS_OF_MANY
+def most_cells(n_classes: int, n_columns: int | None = None) -> int:
+    """Return how many cells a column may have, and so how many values exactly.
+
+    In a second reading ``n_columns`` columns share a memory.
+    """
+    least = _MAX_CELLS if n_classes <= _MANY_CLASSES else _MAX_CELLS_OF_MANY
+    if n_columns is None:
+        return least
+    return max(least, _MAX_REREAD_BYTES // (n_columns * 8 * (2 + n_classes)))
 
 
 @dataclass(frozen=True)
@@ -86,8 +95,12 @@ class NumberCells:
             np.insert(self.mass, k, mass, axis=0),
         )
 
-    def to_read_again(self, fixed: Sequence[float], searched: Sequence[float]) -> Spans:
+    def to_read_again(
+        self, fixed: Sequence[float], searched: Sequence[float], limit: int
+    ) -> Spans:
         """Return the ends of the cells to be read again, each of several numbers.
+
+        All are if their numbers, and so their rows, are not more than ``limit``.
 
         They have much weight, or are near a cut point. Cut points that are searched by
         the classes may lie elsewhere: around them as many cells as there is room for.
@@ -106,7 +119,7 @@ class NumberCells:
             wider[around(searched, near)] = True
             wider &= several
             # The finer table separates these numbers.
-            is_too_wide = total[wider].sum() > most_cells(self.mass.shape[1])
+            is_too_wide = total[wider].sum() > limit
             if near == _MIN_NEAR or not is_too_wide:
                 chosen = wider
             if is_too_wide or near > last:
@@ -157,7 +170,8 @@ class CellsByValue:
     _n_cells: int
     _shift: int
 
-    def __init__(self, n_classes: int) -> None:
+    def __init__(self, n_classes: int, limit: int | None = None) -> None:
+        self._limit = most_cells(n_classes) if limit is None else limit
         self._set(np.empty((0, 2), dtype=np.uint64), np.empty((0, n_classes)), 0)
 
     def add(
@@ -192,15 +206,15 @@ class CellsByValue:
         mass = np.zeros((len(bounds), n_classes))
         mass[:, positions] = old
         out = CellsByValue(n_classes)
-        out._set(*_merged(bounds, mass, shift))
+        out._set(*_merged(bounds, mass, shift, out._limit))
         return out
 
     def __add__(self, other: CellsByValue) -> CellsByValue:
         """Merge with the cells of other numbers."""
         a, b = self._held(), other._held()
         bounds, mass = (np.concatenate(pair) for pair in zip(a[:2], b[:2], strict=True))
-        out = CellsByValue(mass.shape[1])
-        out._set(*_merged(bounds, mass, max(a[2], b[2])))
+        out = CellsByValue(mass.shape[1], self._limit)
+        out._set(*_merged(bounds, mass, max(a[2], b[2]), self._limit))
         return out
 
     def cells(self) -> NumberCells:
@@ -217,14 +231,14 @@ class CellsByValue:
 
     def _settle(self) -> _Table:
         """Shorten prefixes if there are too many, and return the cells."""
-        if self._n_cells > most_cells(self._mass.shape[1]):
-            self._set(*_merged(*self._held()))
+        if self._n_cells > self._limit:
+            self._set(*_merged(*self._held(), self._limit))
         return self._held()
 
     def _set(self, bounds: _Keys, mass: Floats, shift: int) -> None:
         """Make a table with these cells and room for more."""
         n, n_classes = mass.shape
-        self._room = int(_SLACK * most_cells(n_classes))
+        self._room = int(_SLACK * self._limit)
         size = _FIRST_CELLS
         while size <= n:
             size *= _GROWTH
@@ -237,11 +251,11 @@ class CellsByValue:
         hashing.place_cells(self._bounds, n, shift, self._slots)
 
 
-def _merged(bounds: _Keys, mass: Floats, shift: int) -> _Table:
+def _merged(bounds: _Keys, mass: Floats, shift: int, limit: int) -> _Table:
     """Take cells together that have the same prefix, as short as need be."""
     order = np.argsort(bounds[:, 0], kind="stable")
     bounds, mass = bounds[order], mass[order]
-    limit, is_new = most_cells(mass.shape[1]), np.ones(len(bounds), dtype=bool)
+    is_new = np.ones(len(bounds), dtype=bool)
     while np.count_nonzero(np.diff(bounds[:, 0] >> np.uint64(shift))) >= limit:
         shift += 1
     is_new[1:] = np.diff(bounds[:, 0] >> np.uint64(shift)) != 0
@@ -328,7 +342,8 @@ class Rereading:
         self._names, self._classes = names, classes
         self.spans = spans
         """Ranges of the cells of each column that are read."""
-        self.tables = {j: CellsByValue(len(classes)) for j in spans}
+        limit = most_cells(len(classes), len(spans))
+        self.tables = {j: CellsByValue(len(classes), limit) for j in spans}
         """The finer cells of each column that is read."""
 
     @property

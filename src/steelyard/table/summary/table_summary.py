@@ -23,7 +23,12 @@ from steelyard.table.learning import LabelledRows, LearnedColumn, learned_column
 from steelyard.table.rows import chunk_rows
 from steelyard.table.schema import TableSchema
 from steelyard.table.summary.chunked_column import ChunkedColumn, spread
-from steelyard.table.summary.number_cells import NumberCells, Rereading, Spans
+from steelyard.table.summary.number_cells import (
+    NumberCells,
+    Rereading,
+    Spans,
+    most_cells,
+)
 from steelyard.table.treatments import Treatment, numeric_treatments, treatments
 
 
@@ -189,8 +194,9 @@ class TableSummary:
                 cuts, by_column[j].discretizers, strict=False
             ):
                 edges[discretizer.supervised] += [feature.edges[k] for k in places]
-            return coarse[j].to_read_again(edges[False], edges[True])
+            return coarse[j].to_read_again(edges[False], edges[True], limit)
 
+        limit = most_cells(len(self.classes), max(len(coarse), 1))
         spans = dict(zip(coarse, run(spans_of, coarse, self._n_threads), strict=True))
         spans = {j: (low, high) for j, (low, high) in spans.items() if len(low)}
         return Rereading(spans, self.names, self.classes) if spans else None
