@@ -23,6 +23,11 @@ def test_a_card_is_printed(run, model):
     assert "Scorecard: ill = well" in done.out and "smoker   yes" in done.out
 
 
+def test_rows_without_their_option_are_an_error_that_names_it(run, model):
+    done = run("scorecard", model, "new-rows.csv")
+    assert done.status == 2 and "Did you mean '--data new-rows.csv'?" in done.err
+
+
 @pytest.mark.parametrize("ending", ["html", "xlsx", "csv", "md", "py", "js"])
 def test_a_card_is_written(ending, run, model, csv, tmp_path):
     card = tmp_path / f"card.{ending}"

@@ -36,7 +36,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     about = "honest (default), published-rnb, published-cwnb, published-exponential"
     options.add_names(parser, "--protocol", about)
     options.add_folds(parser)
-    add("--repeats", type=int, default=1, help="repeats (default: 1)")
+    about = "how often to repeat the folds (default: 1)"
+    add("--repeats", type=int, default=1, help=about)
     add("--metric", default="accuracy", help="measure to rank by (default: accuracy)")
     about = "method that each of the others is tested against (default: the one of best"
     add("--control", metavar="NAME", help=f"{about} rank)")

@@ -34,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add = parser.add_argument
     add("model", help=options.MODEL)
-    about = "a file of rows to explain; the whole model without it"
+    about = "a file of rows to explain (default: explain the whole model)"
     add("data", nargs="?", help=about)
     about = "show only what the values of these columns contribute"
     options.add_names(parser, "--column", about)

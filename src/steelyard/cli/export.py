@@ -35,17 +35,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group = options.add_sql(parser)
     about = "return scores alone, for databases without exp"
     group.add_argument("--no-probabilities", action="store_true", help=about)
-    about = "create a view in place of a query"
+    about = "create a view instead of a query"
     group.add_argument("--as-view", metavar="NAME", help=about)
-    about = "create a function of one row in place of a query"
+    about = "create a function of one row instead of a query"
     group.add_argument("--as-function", metavar="NAME", help=about)
-    group.add_argument("--dbt", action="store_true", help="write a model of dbt")
-    about = "decimal places of what values add (default: all)"
+    group.add_argument("--dbt", action="store_true", help="write a dbt model")
+    about = "decimal places of contributions (default: all)"
     group.add_argument("--decimals", type=int, metavar="N", help=about)
     group = parser.add_argument_group("ONNX and PMML")
     about = "text that means a missing cell (ONNX)"
     group.add_argument("--missing-text", metavar="TEXT", help=about)
-    about = "an input for each column, or one matrix of numbers (ONNX)"
+    about = "one input per column, or one matrix of numbers (ONNX)"
     group.add_argument("--inputs", choices=("columns", "matrix"), help=about)
     about = "name of the predicted column (PMML)"
     group.add_argument("--target", metavar="NAME", help=about)

@@ -17,7 +17,7 @@ from time import perf_counter, process_time
 from typing import Any
 
 from steelyard._common.progress import watching
-from steelyard._common.text import listed, shortened, unlabelled
+from steelyard._common.text import counted, listed, shortened, unlabelled
 from steelyard.cli import inputs, options, output
 from steelyard.cli.inputs import make_classifier, read_training
 from steelyard.cli.output import note
@@ -64,7 +64,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     about = "device to train on: cpu, cuda (a GPU), cuda:1, or auto (default: cpu)"
     parser.add_argument("--device", metavar="NAME", help=about)
     group = parser.add_argument_group("tables larger than memory")
-    about = "read in chunks what would need more, such as 2GB (default: half of all)"
+    about = "read in chunks if the table needs more, such as 2GB (default: half of all)"
     group.add_argument("--memory", type=inputs.size_of, metavar="SIZE", help=about)
     about = "folder for temporary files (default: that of the system)"
     group.add_argument("--work-folder", metavar="DIR", help=about)
@@ -228,7 +228,7 @@ def _show(summary: dict[str, Any], noticed: list[str]) -> None:
         f"[bold]{escape(summary['method'])}[/bold] learned "
         f"[bold]{escape(summary['target'])}[/bold] "
         f"({len(classes)} classes: {escape(listed(classes, 6))})\n"
-        f"from {summary['rows']} rows and {summary['columns']} columns in "
+        f"from {summary['rows']} rows and {counted(summary['columns'], 'column')} in "
         f"{summary['fit_seconds']:.2f} s{escape(_checked(summary))}\n"
         f"{escape(strongest)}written: [green]{model}[/green]\n"
         f"next: steelyard explain {model} --html model.html\n"

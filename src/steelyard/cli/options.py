@@ -126,6 +126,9 @@ class Parser(argparse.ArgumentParser):
         if match := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)$", line):
             return did_you_mean(match[1], re.findall(r"[\w.-]+", match[2]))
         options = [name for action in self._actions for name in action.option_strings]
+        file = re.search(r"unrecognized arguments: ([^-\s]\S*)$", line)
+        if file and "--data" in options:
+            return f" Did you mean '--data {file[1]}'?"
         words = re.findall(r"unrecognized arguments: (--?[\w-]+)", line)
         if "are required" in line:
             # A misspelt option is reported as a missing one.
@@ -148,7 +151,7 @@ def add_input(parser: argparse.ArgumentParser) -> None:
         about = f"{text} (default: detected)"
         group.add_argument(option, metavar=metavar, help=about)
     about = (
-        "cells of text files that mean a missing one, besides empty ones; '' for "
+        "cells that mean a missing value in text files, besides empty ones; '' for "
         "no others; NAME=CELL for one column of any file, as in age=-999 (default: "
         f"{', '.join(MISSING_VALUES)})"
     )
@@ -177,7 +180,7 @@ def add_page(parser: argparse.ArgumentParser) -> None:
     page.add_argument("--card", metavar="FILE", help=about)
     about = "language of the page: en, de, or a TOML file of its words"
     page.add_argument("--language", metavar="NAME", help=about)
-    about = "put this many rows of the file in the page, for its readers to try"
+    about = "include this many rows of the file in the page, for readers to try"
     page.add_argument("--page-rows", type=int, default=0, metavar="N", help=about)
     about = "let the author change curves in the page, and save the edits"
     page.add_argument("--edit", action="store_true", help=about)
@@ -223,7 +226,7 @@ def add_training(parser: argparse.ArgumentParser) -> None:
 
 def add_folds(parser: argparse.ArgumentParser) -> None:
     """Add the options of folds, None if not given."""
-    for name, about in (("folds", "folds"), ("seed", "seed of the folds")):
+    for name, about in (("folds", "number of folds"), ("seed", "seed of the folds")):
         about = f"{about} (default: {FOLDS[name]})"
         parser.add_argument(f"--{name}", type=int, help=about)
 

@@ -13,7 +13,7 @@ from steelyard.cli import options, output
 PAPERS = ("rnb", "cwnb", "exponential", "spss")
 """The documents whose tables can be measured: a TOML file each."""
 
-ABOUT = "measure the tables of a paper beside what it published"
+ABOUT = "recompute the tables of a paper, and compare them with the published ones"
 EXAMPLES = """
 steelyard reproduce rnb --quick --data datasets
 steelyard reproduce exponential --out results --without "Figure 7"
@@ -28,9 +28,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("paper", choices=PAPERS, help="whose tables")
     add("--quick", action="store_true", help="a few small data sets")
     options.add_runs(parser)
-    about = "how often cross-validation is repeated if a paper does it 10 times"
+    about = "repetitions of cross-validation where a paper has 10"
     add("--repeats", type=int, metavar="N", help=about)
-    about = "leave sections out whose title begins with this, such as 'Figure 7'"
+    about = "leave out sections whose title begins with this, such as 'Figure 7'"
     add("--without", action="append", default=[], metavar="TITLE", help=about)
     about = "keep results, report and pictures in a folder, from which an interrupted"
     add("--out", metavar="DIR", help=f"{about} run resumes")

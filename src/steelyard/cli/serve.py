@@ -22,10 +22,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add = parser.add_argument
     add("model", help=options.MODEL)
-    about = "address to listen at (default: 127.0.0.1, this machine alone)"
+    about = "address to listen on (default: 127.0.0.1, this machine only)"
     add("--host", default="127.0.0.1", metavar="NAME", help=about)
     add("--port", type=int, default=8000, metavar="N", help="port (default: 8000)")
-    about = "rows of a request at most (default: 1000)"
+    about = "largest number of rows in a request (default: 1000)"
     add("--max-rows", type=int, default=1_000, metavar="N", help=about)
 
 

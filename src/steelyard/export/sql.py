@@ -53,7 +53,7 @@ class SQLOptions:
         the second of two classes; ``table`` is not used. Not all databases have such
         functions.
     dbt : bool, default=False
-        Whether to write a model of dbt, with ``ref`` or ``source`` for the table.
+        Whether to write a dbt model, with ``ref`` or ``source`` for the table.
     decimals : int, default=None
         Decimal places of what values add, for shorter statements; by default all. With
         10 of them and 50 columns probabilities are within 1e-9.
