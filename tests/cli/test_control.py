@@ -82,7 +82,7 @@ def test_edits_are_applied_listed_and_undone(run, model, csv, frame, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["scorecard", "no.json"], "The model file no.json is not there"),
+        (["scorecard", "no.json"], "There is no model file no.json"),
         (["scorecard", "MODEL", "-o", "card.doc"], "Known: html, xlsx, csv, md, sql"),
         (["scorecard", "MODEL", "--for", "dead"], "one of the classes sick, well"),
         (
@@ -94,13 +94,13 @@ def test_edits_are_applied_listed_and_undone(run, model, csv, frame, tmp_path):
         (["scorecard", "MODEL", "--dialect", "sqlite"], "--dialect is for SQL"),
         (["scorecard", "MODEL", "--data", "CSV", "--target", "zip"], "none of the cl"),
         (["scorecard", "MODEL", "-o", "c.sql", "--dialect", "q"], "dialect"),
-        (["edit", "no.json"], "The model file no.json is not there"),
+        (["edit", "no.json"], "There is no model file no.json"),
         (["edit", "MODEL", "EDITS"], "Name the model file to write with -o"),
         (["edit", "MODEL", "-o", "x.json"], "nothing to do"),
         (["edit", "MODEL", "EDITS", "--undo", "-o", "x.json"], "takes no edits"),
         (["edit", "MODEL", "CSV", "-o", "x.json"], "is not JSON"),
         (["edit", "MODEL", "EDITS", "-o", "x.json"], "no column 'aeg'"),
-        (["edit", "MODEL", "EDITS", "-o", "MODEL"], "would be lost"),
+        (["edit", "MODEL", "EDITS", "-o", "MODEL"], "would be overwritten"),
     ],
 )
 def test_bad_input_is_one_line(

@@ -223,7 +223,7 @@ def test_archives_of_several_files_are_refused(tmp_path, run):
     path = tmp_path / "a.zip"
     path.write_bytes(zipped(TEXT, "a.csv", "b.csv"))
     done = run("fit", path, *PLAIN, "-o", tmp_path / "m.json")
-    assert "holds 2 files, of which one is read" in done.err
+    assert "contains 2 files, but only one can be read" in done.err
 
 
 # ------------------------------------------------------------------------------ JSON

@@ -162,7 +162,7 @@ def test_a_column_that_a_later_file_lacks_or_adds_is_named(tmp_path):
     with pytest.raises(ColumnError, match=message):
         sy.scan(tmp_path)
     pq.write_table(CELLS.append_column("t", CELLS["y"]), tmp_path / "1.parquet")
-    message = r"1\.parquet has a column 't' that .*0\.parquet has not\. .*`columns`"
+    message = r"1\.parquet has a column 't' that .*0\.parquet lacks\. .*`columns`"
     with pytest.raises(ColumnError, match=message):
         sy.scan(tmp_path)
     frames = [CELLS, CELLS.drop_columns(["s"])]
@@ -311,9 +311,9 @@ def test_types_that_late_cells_change_hold_from_the_first_row_on(tmp_path):
         (b'a, "b"\n1, "x"\n3, "4",5\n', "3 cells in line 3, and 2 columns"),
         (b'a,b\n1,"2\n3,4\n', "ends within a quoted cell, which begins with '2"),
         (b"a,a\n1,2\n", "two columns named 'a'"),
-        (b"", "is empty. Its first line must hold the names"),
+        (b"", "is empty. Its first line must contain the column names"),
         (b"a,b\n", "no rows in"),
-        (b"a\0b,c\n1,2\n", "is not text: it holds zero bytes"),
+        (b"a\0b,c\n1,2\n", "is not text: it contains zero bytes"),
     ],
 )
 def test_errors_of_a_csv_file_name_the_line(data, message, tmp_path):

@@ -510,7 +510,7 @@ def test_arrays_beside_a_source_are_refused(tmp_path):
         as_source(rows, np.zeros(N))
     with pytest.raises(TableError, match="sample_weight cannot be an array: give the"):
         as_source(rows, "play", pd.Series(np.ones(N)))
-    with pytest.raises(TableError, match=r"target is not known.*fit\(rows, 'name'\)"):
+    with pytest.raises(TableError, match=r"No target was given.*fit\(rows, 'name'\)"):
         as_source(rows, needs_target=True)
 
 

@@ -282,7 +282,7 @@ def test_wrong_inputs_are_refused_before_anything_is_read(client, table):
     rows, clf = in_parts(table), sy.NaiveBayes()
     with pytest.raises(ColumnError, match=r"no column 'yy'\. Did you mean 'y'"):
         clf.fit(rows, "yy")
-    with pytest.raises(TableError, match="target is not known"):
+    with pytest.raises(TableError, match="No target was given"):
         clf.fit(rows)
     with pytest.raises(TableError, match="y must be one as well"):
         clf.fit(rows, table.y)

@@ -77,7 +77,7 @@ def _edits(path: str) -> Any:
     except ValueError as error:
         raise ParameterError(f"{path} is not JSON: {error}.") from None
     if not isinstance(edits, (list, dict)):
-        raise ParameterError(f"{path} must hold a list of edits.")
+        raise ParameterError(f"{path} must contain a list of edits.")
     return edits
 
 

@@ -52,8 +52,8 @@ def read_training(
     if (n_classes := len(data.classes)) > _MAX_CLASSES and not arguments.yes:
         raise TableError(
             f"The target {data.target_name!r} has {n_classes} classes in {len(data)} "
-            "rows, which may take long and say little. If it is the right column, add "
-            "`yes`; otherwise choose another with `target`."
+            "rows, which takes long and is of little use. If it is the right column, "
+            "add `yes`; otherwise choose another with `target`."
         )
     if arguments.positive is not None:
         class_named(data.classes, arguments.positive, "--positive")
@@ -194,7 +194,7 @@ def check_model_file(path: str) -> None:
     if not place.is_file():
         beside = (file.name for file in place.parent.glob("*.json"))
         close = close_names(place.name, beside)
-        raise FileNotFoundError(f"The model file {path} is not there.{close}")
+        raise FileNotFoundError(f"There is no model file {path}.{close}")
 
 
 def load_model(path: str) -> Any:
@@ -213,8 +213,8 @@ def load_model(path: str) -> Any:
         ) from None
     if clf.encoder_.schema_.names is None:
         raise ModelFileError(
-            f"{path} holds a model that was fitted without column names, so that the "
-            "columns of a file cannot be matched. Fit it to a table with names."
+            f"The model in {path} was fitted without column names, so the columns of a "
+            "file cannot be matched to it. Fit it to a table with column names."
         )
     return clf
 

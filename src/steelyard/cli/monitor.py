@@ -85,7 +85,7 @@ def _write_query(arguments: argparse.Namespace) -> None:
     for name in options.given(arguments, " ".join(_OF_FILES)):
         what = "a file" if name == "data" else f"--{name.replace('_', '-')}"
         raise ParameterError(
-            f"A query of drift reads the table of --table and has no thresholds: "
+            f"A drift query reads the table of --table and has no thresholds: "
             f"{what} cannot be given with -o drift.sql. Leave it out, or write .html."
         )
     given = options.given(arguments, "dialect table by")

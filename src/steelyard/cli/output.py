@@ -241,7 +241,7 @@ def refuse_to_replace_input(arguments: argparse.Namespace) -> None:
             continue
         if same:
             raise ValueError(
-                f"{target} is the file that is read, and would be lost. Choose another "
+                f"{target} is an input file, and would be overwritten. Choose another "
                 "name for the output."
             )
 

@@ -105,7 +105,7 @@ class DataSet:
         if len(self.classes) < 2:
             raise TableError(
                 f"The data set {self.name!r} has {len(self.classes)} class in column "
-                f"{self.target_name!r}. Two are needed to tell them apart."
+                f"{self.target_name!r}. At least two are needed."
             )
         self.check_target()
 
@@ -196,8 +196,8 @@ def read_dataset(
         return data
     if data.target.dtype.kind not in "iuf":
         raise ParameterError(
-            f"`bins` are for numbers, and the target {data.target_name!r} holds text, "
-            f"such as {str(data.target[0])!r}."
+            f"`bins` are for numbers, and the target {data.target_name!r} contains "
+            f"text, such as {str(data.target[0])!r}."
         )
     return replace(data, target=cut(data.target, bins))
 

@@ -216,7 +216,7 @@ class Recast(Reader):
             row = next(k for k, text in enumerate(texts.to_pylist()) if text in bad)
             place = chunk.place_at(row)
             raise ColumnError(
-                f"Column {name!r} of {place.name} must hold numbers, but row "
+                f"Column {name!r} of {place.name} must contain numbers, but row "
                 f"{place.row + 1} has {texts[row].as_py()!r}. Correct it, leave it "
                 "empty, or name it in `missing_values`."
             )

@@ -97,14 +97,14 @@ class CsvLines:
             self.refuse(error)
         if header is None or not any(map(str.strip, header)):
             raise TableError(
-                f"{self.file.name} is empty. Its first line must hold the names of "
-                "columns."
+                f"{self.file.name} is empty. Its first line must contain the "
+                "column names."
             )
         if "\0" in "".join(header):
             order = "le" if header[0][1:2] == "\0" else "be"
             raise TableError(
-                f"{self.file.name} is not text: it holds zero bytes. If it is UTF-16, "
-                f"say so with `encoding=utf-16-{order}`."
+                f"{self.file.name} is not text: it contains zero bytes. If it is "
+                f"UTF-16, say so with `encoding=utf-16-{order}`."
             )
         if self.dialect.no_header:
             return [f"x{k}" for k in range(1, len(header) + 1)]
@@ -153,7 +153,7 @@ class CsvLines:
             raise TableError(
                 f"{self.file.name} has more cells in its rows than names in its first "
                 f"line: {len(row)} in line {line}, and {n} columns. Name all columns, "
-                "or leave lines above the names out with `skip`."
+                "or skip lines above the names with `skip`."
             )
         else:
             raise TableError(

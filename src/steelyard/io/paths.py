@@ -342,8 +342,8 @@ def _only_file(archive: zipfile.ZipFile, path: str) -> str:
     ]
     if len(names) != 1:
         raise TableError(
-            f"{path} holds {len(names)} files, of which one is read: unpack it, and "
-            "name the file, a folder or a pattern."
+            f"{path} contains {len(names)} files, but only one can be read: unpack it, "
+            "and name the file, a folder or a pattern."
         )
     return names[0]
 

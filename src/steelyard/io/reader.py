@@ -107,7 +107,7 @@ def check_names_of(
             )
         if wanted is None and (extra := {*columns} - expected - {*keys}):
             raise ColumnError(
-                f"{name} has a column {min(extra)!r} that {first} has not. Say with "
+                f"{name} has a column {min(extra)!r} that {first} lacks. Choose with "
                 "`columns` which to read."
             )
 

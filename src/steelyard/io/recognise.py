@@ -173,7 +173,7 @@ def as_source(
     source = opened.with_roles(target, weight)
     if needs_target and source.target is None:
         raise TableError(
-            "The target is not known. Give the name of its column: fit(rows, 'name'), "
+            "No target was given. Name its column: fit(rows, 'name'), "
             "or sy.scan(..., target='name')."
         )
     return source

@@ -152,7 +152,7 @@ def as_arrow(frame: Any, where: str) -> pa.Table:
         cells = _as_arrow(frame)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise ColumnError(
-            f"{where} holds a column whose cells are not of one type: "
+            f"{where} holds a column with cells of different types: "
             f"{' '.join(map(str, error.args))}"
         ) from None
     if cells is None:

@@ -147,7 +147,7 @@ def _checked(X: Any, y: Any, sample_weight: Any) -> _Collections:
     """Check what is given before anything is read."""
     if y is None:
         raise TableError(
-            "The target is not known. Give the name of its column, fit(ddf, 'name'), "
+            "No target was given. Name its column, fit(ddf, 'name'), "
             "or a Dask series with the same partitions, fit(dX, dy)."
         )
     columns = None if isinstance(X, Array) else list(getattr(X, "columns", ()))
