@@ -43,7 +43,7 @@ def test_json_and_the_report_say_what_python_says(watched, run):
     files = watched / "watched.json", watched / "moved.csv"
     done = run("monitor", *files, "--by", "month", "-o", out, "--json")
     assert done.status == 3 and f"written: {out}" in done.err
-    assert "<svg" in out.read_text("utf-8")
+    assert "<figure" in out.read_text("utf-8")
     found, frame = json.loads(done.out), pd.read_csv(watched / "moved.csv")
     clf = sy.load(watched / "watched.json")
     rows = frame[["age", "smoker", "zip"]]

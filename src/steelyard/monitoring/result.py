@@ -239,7 +239,7 @@ class Drift:
         path: str | os.PathLike[str] | None = None,
         title: str = "Drift of a model's rows",
     ) -> str:
-        """Write the comparison as one HTML page with pictures that needs nothing else.
+        """Write the comparison as one HTML page that needs nothing else.
 
         Parameters
         ----------
