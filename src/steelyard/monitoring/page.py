@@ -13,7 +13,7 @@ from steelyard._common.text import counted
 from steelyard.monitoring.result import ColumnDrift, Drift
 from steelyard.notices.notice import in_lines
 
-_asset = partial(html.read_asset, "steelyard.evaluation")
+_asset = partial(html.read_asset, "steelyard.monitoring")
 
 # Bars are drawn of the columns of largest index.
 _MAX_DRAWN_COLUMNS = 12
@@ -31,8 +31,6 @@ def drift_to_html(drift: Drift, title: str) -> str:
         "STYLE": _asset("report.css"),
         "ABOUT": escape(about),
         "BODY": drift_body(drift),
-        "DATA": "{}",
-        "SCRIPT": "",
     }
     return html.fill_template(_asset("report.html"), parts)
 
@@ -64,7 +62,7 @@ def _by_period(drift: Drift) -> Iterator[str]:
     for cells in columns[:_MAX_DRAWN_COLUMNS]:
         if any(cell.compared is not None for cell in cells):
             values = [_index(cell) if cell.compared else np.nan for cell in cells]
-            yield _bars(f"PSI of {cells[0].name}", names, values)
+            yield _bars(f"PSI of {cells[0].name}", names, values, drift.thresholds.psi)
     measured = [period.performance for period in drift.periods]
     for title, curve in {
         "log-loss": [p.log_loss.value if p else np.nan for p in measured],
@@ -92,7 +90,7 @@ def _histograms(drift: Drift) -> Iterator[str]:
             shares = [[f"{100 * share:.1f}" for share in pair] for pair in both]
             changes = [after - before for before, after in both]
             names, header = compared.names, ["before %", "now %"]
-            yield _bars(title, names, changes, header, shares)
+            yield _bars(title, names, changes, 0.0, header, shares)
 
 
 def _index(column: ColumnDrift) -> float:
@@ -103,12 +101,17 @@ def _bars(
     title: str,
     names: Sequence[str],
     amounts: Sequence[float],
+    limit: float = 0.0,
     header: Sequence[str] = ("value",),
     texts: Sequence[Sequence[str]] | None = None,
 ) -> str:
-    """Draw a bar for each name, with texts before it; its amount if None are given."""
+    """Draw a bar for each name, with texts before it; its amount if None are given.
+
+    The axis is as long as ``limit`` at least.
+    """
     texts = texts or [["" if np.isnan(x) else f"{x:.3f}"] for x in amounts]
-    parts = zip(names, texts, html_bars(np.nan_to_num(amounts).tolist()), strict=True)
+    drawn = html_bars([*np.nan_to_num(amounts).tolist(), limit])[:-1]
+    parts = zip(names, texts, drawn, strict=True)
     rows = [[name, *cells, bar] for name, cells, bar in parts]
     caption = element("figcaption", escape(title))
     return element("figure", caption + html_table(["", *header, ""], rows, 1))
