@@ -242,7 +242,7 @@ def test_interrupt_leaves_no_half_written_file(monkeypatch, tmp_path, csv, model
 
     before = sorted(tmp_path.iterdir())
     # Small files go a way of their own.
-    monkeypatch.setattr("steelyard.cli.predict.quick_predictions", lambda of: None)
+    monkeypatch.setattr("steelyard.cli.small.small_rows", lambda *of: None)
     monkeypatch.setattr("steelyard.io.kinds.Recast.read", interrupted)
     assert run("predict", model, csv, "-o", tmp_path / "out.csv").status == 130
     assert sorted(tmp_path.iterdir()) == before

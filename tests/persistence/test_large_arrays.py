@@ -13,9 +13,7 @@ import pytest
 
 import steelyard as sy
 from steelyard.exceptions import ModelFileError
-from steelyard.export.reading import scorer_of_model
 from steelyard.persistence import files
-from steelyard.persistence.files import read
 from steelyard.persistence.reader import pack, unpack
 
 pytestmark = pytest.mark.plain
@@ -89,7 +87,7 @@ def test_lists_in_their_place_are_the_same_model(model, table, document, tmp_pat
         sy.load(listed).model_.table, sy.load(packed).model_.table
     )
     row = table[0].iloc[0].to_dict()
-    scorers = [scorer_of_model("NB", read(path).model) for path in (listed, packed)]
+    scorers = [sy.load(path).scorer() for path in (listed, packed)]
     assert scorers[0].answer(row) == scorers[1].answer(row)
 
 

@@ -125,7 +125,7 @@ def test_special_numbers(mark, number):
     cells = float_list(array, (mark, number))
     assert cells == [[0.5, mark], [1.0, 0.0]]
     found = of(cells).floats("key", (2, 2), 0.0, 1.0, (mark, number))
-    np.testing.assert_array_equal(found.to_array(), array)
+    np.testing.assert_array_equal(found, array)
     other = of([[0.5, "x"], [1.0, 0.0]])
     refuses(lambda: other.floats("key", (2, 2), 0, 1, (mark, number)), "finite numbers")
     low = of([[-0.5, mark], [1.0, 0.0]])
@@ -141,9 +141,9 @@ def test_large_arrays_are_packed_and_small_ones_are_lists():
     packed = float_list(large)
     assert set(packed) == {"float64"}
     flat = of(packed).floats("key", (1000,), 0, 999)
-    np.testing.assert_array_equal(flat.to_array(), large)
+    np.testing.assert_array_equal(flat, large)
     found = of(packed).floats("key", (10, 100), 0, 999)
-    np.testing.assert_array_equal(found.to_array(), large.reshape(10, 100))
+    np.testing.assert_array_equal(found, large.reshape(10, 100))
     assert found.tolist() == large.reshape(10, 100).tolist()
     refuses(lambda: of(packed).floats("key", (1000,), 0, 998), "from 0 to 998")
     refuses(lambda: of(packed).floats("key", (1001,), 0, 999), r"shape \(1001,\)")

@@ -1,7 +1,7 @@
 """The command line: parses, calls a public function, prints what it returns.
 
 Each command has a file of its name. ``run`` has the parser of all and handles errors;
-``options``, ``inputs`` and ``output`` are shared; ``quick`` predicts small files.
+``options``, ``inputs`` and ``output`` are shared; ``small`` reads small files.
 """
 
 from typing import TYPE_CHECKING

@@ -16,7 +16,6 @@ from steelyard._common.progress import Advance, progress
 from steelyard._common.text import listed, plain_names, safe_cells
 from steelyard.cli import options, output
 from steelyard.cli.inputs import load_model, rows_for
-from steelyard.cli.quick import quick_predictions
 from steelyard.notices.notice import Notice
 
 ABOUT = "predict classes and probabilities of the rows of a file"
@@ -73,13 +72,14 @@ def run(arguments: argparse.Namespace) -> None:
     output.check_output(arguments.output, arguments.force)
     noticed: list[Notice] = []
     write = _writer(arguments, noticed)
-    classes, predictions = _answers(arguments, noticed)
-    names = plain_names([str(c) for c in classes])
+    clf = load_model(arguments.model)
+    names = plain_names([str(c) for c in clf.classes_])
     header = [*arguments.keep, "prediction", *(f"p_{name}" for name in names)]
     if arguments.intervals:
         header += [f"{end}_{name}" for name in names for end in ("low", "high")]
     header += [f"reason_{k + 1}" for k in range(arguments.reasons)]
     shown = partial(_rounded, n_exact=len(arguments.keep) + 1, digits=arguments.digits)
+    predictions = partial(_predictions, clf, arguments, noticed)
     if arguments.output is None:
         write(sys.stdout, header, shown(predictions(lambda *_: None)))
         output.note_notices(noticed)
@@ -99,22 +99,6 @@ def run(arguments: argparse.Namespace) -> None:
     written = f"columns {listed(header, 6)}"
     output.note(f"{sum(counts)} rows written to {arguments.output}: {written}")
     output.note_notices(noticed)
-
-
-def _answers(
-    arguments: argparse.Namespace, noticed: list[Notice]
-) -> tuple[Any, Callable[[Advance], Iterable[Columns]]]:
-    """Return classes, and a function that yields predictions and reports progress.
-
-    After the last chunk, ``noticed`` contains the notices of the rows.
-    """
-    quick = quick_predictions(arguments)
-    if quick is not None:
-        classes, columns, notices = quick
-        noticed += notices
-        return classes, lambda advance: [columns]
-    clf = load_model(arguments.model)
-    return clf.classes_, lambda advance: _predictions(clf, arguments, advance, noticed)
 
 
 def _counted(chunks: Iterable[Columns], counts: list[int]) -> Iterator[Columns]:
@@ -159,31 +143,32 @@ def _writer(
 
 
 def _predictions(
-    clf: Any,
-    arguments: argparse.Namespace,
-    advance: Advance,
-    noticed: list[Notice],
+    clf: Any, arguments: argparse.Namespace, noticed: list[Notice], advance: Advance
 ) -> Iterator[Columns]:
     """Yield the columns of predictions, chunk by chunk; then add the notices."""
+    from steelyard.cli.small import small_rows
     from steelyard.notices.check import NewRows
 
-    rows = arguments.chunk_rows or (
-        _MAX_EXPLAINED_ROWS if arguments.reasons else _MAX_CHUNK_ROWS
-    )
-    paths, keep = arguments.data, arguments.keep
     check = NewRows(clf)
-    for table, kept in rows_for(clf, paths, arguments, keep, rows, advance):
-        yield _predicted(clf, table, kept, arguments, check)
+    if (small := small_rows(clf, arguments)) is not None:
+        yield _predicted(clf, *small, arguments, check)
+    else:
+        rows = arguments.chunk_rows or (
+            _MAX_EXPLAINED_ROWS if arguments.reasons else _MAX_CHUNK_ROWS
+        )
+        paths, keep = arguments.data, arguments.keep
+        for table, others in rows_for(clf, paths, arguments, keep, rows, advance):
+            # Cells as Python objects, missing ones as None.
+            kept = [others.column(name).to_pylist() for name in keep]
+            yield _predicted(clf, table, kept, arguments, check)
     noticed += check.notices()
 
 
 def _predicted(
-    clf: Any, table: Any, kept: Any, arguments: argparse.Namespace, check: Any
+    clf: Any, table: Any, kept: Columns, arguments: argparse.Namespace, check: Any
 ) -> Columns:
-    # Cells as Python objects, missing ones as None.
-    columns: Columns = [kept.column(name).to_pylist() for name in arguments.keep]
     labels, probabilities = clf._answers(table, "predict", "predict_proba", check=check)
-    columns += [labels, *probabilities.T]
+    columns = [*kept, labels, *probabilities.T]
     if arguments.intervals:
         columns += [*clf.predict_interval(table).reshape(len(labels), -1).T]
     if arguments.reasons:

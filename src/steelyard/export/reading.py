@@ -1,15 +1,12 @@
-"""From a fitted classifier to its plan, or an error if it has none.
-
-Models are read as plain data: of a classifier, or of a file that was checked, for which
-no class is loaded.
-"""
+"""From a fitted classifier to its plan, or an error if it has none."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from steelyard._common.allowed import DENSITY_DEPTH, SLOPE_LIMIT
 from steelyard._common.quadrature import HERMITE, radii
@@ -63,9 +60,17 @@ def plan_of(clf: BaseNB, *, is_exact: bool = False) -> Plan:
             "With select_only=True there is no final model to export. Fit with "
             "select_only=False."
         )
-    plan = plan_of_model(type(clf).__name__, _exportable(clf), is_exact)
-    n_edits = len(getattr(clf, "edits_", ()))
-    return replace(plan, unit=getattr(clf, "_unit", ""), n_edits=n_edits)
+    name, model = type(clf).__name__, _exportable(clf)
+    schema, classes = model.schema, model.classes.tolist()
+    return Plan(
+        name,
+        tuple(columns_of(schema)),
+        tuple(schema.labels()),
+        tuple(classes),
+        _NODES[model.kind](model, tuple(range(len(classes))), is_exact),
+        unit=getattr(clf, "_unit", ""),
+        n_edits=len(getattr(clf, "edits_", ())),
+    )
 
 
 def scorer_of(clf: BaseNB) -> Scorer:
@@ -79,24 +84,6 @@ def scorer_of(clf: BaseNB) -> Scorer:
         with it. It can be pickled and shared by threads.
     """
     return Scorer(plan_data(plan_of(clf, is_exact=True)))
-
-
-def scorer_of_model(name: str, model: Any) -> Scorer:
-    """Return the scorer of a model of a checked file, for which no class is loaded."""
-    return Scorer(plan_data(plan_of_model(name, model, is_exact=True)))
-
-
-def plan_of_model(name: str, model: Any, is_exact: bool) -> Plan:
-    """Return the plan of a model: one of a classifier of some name, or of a file."""
-    schema = model.schema
-    classes = _listed(model.classes)
-    return Plan(
-        name,
-        tuple(columns_of(schema)),
-        tuple(schema.labels()),
-        tuple(classes),
-        _NODES[model.kind](model, tuple(range(len(classes))), is_exact),
-    )
 
 
 def _exportable(clf: BaseNB) -> Any:
@@ -165,7 +152,7 @@ def _vote(model: Any, classes: tuple[int, ...], is_exact: bool) -> Sum | Vote:
     sums = tuple(_sum(part, classes, is_exact) for part in model.models)
     if len(sums) == 1:
         return sums[0]
-    votes = tuple(map(float, _listed(model.votes)))
+    votes = tuple(map(float, model.votes.tolist()))
     return Vote(classes, sums[0].tie_order, sums, model.form, votes)
 
 
@@ -179,12 +166,12 @@ def _sum(model: Any, classes: tuple[int, ...], is_exact: bool) -> Sum:
         terms = [term for term in terms if not _is_zero(term)]
     return Sum(
         classes,
-        tuple(_listed(model.log_prior)),
+        tuple(model.log_prior.tolist()),
         float(model.link_scale),
         _tie_order(model),
         tuple(terms),
         _blocks(model.schema) if is_exact else (),
-        () if model.centre is None else tuple(map(tuple, _listed(model.centre))),
+        () if model.centre is None else tuple(map(tuple, model.centre.tolist())),
         _marginal(model, classes),
     )
 
@@ -195,17 +182,12 @@ def _marginal(model: Any, classes: tuple[int, ...]) -> Marginal | None:
     if moments is None:
         return None
     features, n_columns = model.schema.features, model.schema.n_columns
-    means, noise = _nested(moments.means), _nested(moments.noise)
-    loadings = _nested(moments.loadings)
-    if isinstance(moments.loadings, list):  # of a file, by factor
-        loadings = tuple(
-            tuple(zip(*of_attribute, strict=True))
-            for of_attribute in zip(*loadings, strict=True)
-        )
-    odds = [x if math.isfinite(x) else None for x in _listed(moments.value_odds)]
-    log_ratio = tuple(_listed(moments.log_ratio))
+    means, noise = _nested(moments.means.tolist()), _nested(moments.noise.tolist())
+    loadings = _nested(moments.loadings.tolist())
+    odds = [x if math.isfinite(x) else None for x in moments.value_odds.tolist()]
+    log_ratio = tuple(moments.log_ratio.tolist())
     scale = float(model.link_scale)
-    priors = zip(_listed(model.log_prior), log_ratio, strict=True)
+    priors = zip(model.log_prior.tolist(), log_ratio, strict=True)
     start = _channels([prior - ratio / scale for prior, ratio in priors])
     sides = [tuple(side.feature for side in f.sides) for f in features[n_columns:]]
     # A column that is left out is in no interaction.
@@ -217,10 +199,10 @@ def _marginal(model: Any, classes: tuple[int, ...]) -> Marginal | None:
         factors = zip(*(loadings[j][c] for j in rest), strict=True)
         variance += math.fsum(math.fsum(factor) ** 2 for factor in factors)
         variance += math.fsum(noise[j][c] for j in rest)
-    base = tuple(map(math.log, _listed(moments.base_rates)))
+    base = tuple(map(math.log, moments.base_rates.tolist()))
     plain: list[Term] = []
     in_plain = []
-    rows, offset = list(map(tuple, _listed(moments.plain))), 0
+    rows, offset = list(map(tuple, moments.plain.tolist())), 0
     for j, feature in enumerate(features[:n_columns]):
         of_column = rows[offset : offset + feature.n_codes]
         in_plain.append(any(map(any, of_column)))
@@ -236,7 +218,7 @@ def _marginal(model: Any, classes: tuple[int, ...]) -> Marginal | None:
         ),
         tuple(in_plain),
         tuple(sides),
-        *(means, loadings, noise, tuple(start), tuple(_listed(moments.shift))),
+        *(means, loadings, noise, tuple(start), tuple(moments.shift.tolist())),
         *(variance, HERMITE if two else radii(len(classes))),
         Sum(classes, base, 1.0, _tie_order(model), tuple(plain)),
         log_ratio,
@@ -252,10 +234,8 @@ def _channels(values: list[float]) -> list[float]:
 
 
 def _nested(values: Any) -> Any:
-    """Return an array, or numbers of a file, as nested tuples."""
-    if not isinstance(values, (list, tuple)) and not hasattr(values, "tolist"):
-        return values
-    return tuple(map(_nested, _listed(values)))
+    """Return nested lists as nested tuples."""
+    return tuple(map(_nested, values)) if isinstance(values, list) else values
 
 
 _NODES: dict[str, Any] = {
@@ -268,7 +248,7 @@ _NODES: dict[str, Any] = {
 
 def _tie_order(model: Any) -> tuple[int, ...]:
     """Return classes by falling prior: the first of the best wins a tie."""
-    prior = _listed(model.log_prior)
+    prior = model.log_prior.tolist()
     return tuple(sorted(range(len(prior)), key=lambda c: -prior[c]))
 
 
@@ -288,7 +268,7 @@ def _blocks(schema: TableSchema) -> tuple[tuple[int, ...], ...]:
 
 def _terms(model: Any) -> list[Term]:
     """Return a term for each attribute of a sum."""
-    schema, table = model.schema, _listed(model.table)
+    schema, table = model.schema, model.table.tolist()
     if not all(math.isfinite(x) for row in table for x in row):
         raise ParameterError(
             "This model cannot be exported: its tables hold numbers that are not "
@@ -323,7 +303,7 @@ def _by_code(feature: FeatureSchema, column: int, rows: list[Row]) -> Lookup | B
 
 
 def _density(gaussian: Any, g: int, feature: FeatureSchema, column: int) -> Density:
-    mean, deviation = _listed(gaussian.mean)[g], _listed(gaussian.deviation)[g]
+    mean, deviation = gaussian.mean.tolist()[g], gaussian.deviation.tolist()[g]
     form = {"gaussian-relative": "relative", "linear": "linear"}.get(feature.kind)
     if form is None:
         form = "interval" if feature.step else "plain"
@@ -334,7 +314,7 @@ def _density(gaussian: Any, g: int, feature: FeatureSchema, column: int) -> Dens
         tuple(mean),
         tuple(1.0 / d for d in deviation),
         _constant(deviation, form),
-        (1.0,) * len(mean) if weight is None else tuple(_listed(weight)[g]),
+        (1.0,) * len(mean) if weight is None else tuple(weight.tolist()[g]),
         None if feature.fill is None else float(feature.fill),
         DENSITY_DEPTH if form == "relative" else 0.0,
         SLOPE_LIMIT if form == "linear" else 0.0,
@@ -346,8 +326,6 @@ def _constant(deviation: Sequence[float], form: str) -> Row:
     """Return log-densities at the means, with the bits of the engine if it has them."""
     if form in ("linear", "interval"):
         return tuple(-0.5 * math.log(2.0 * math.pi) - math.log(d) for d in deviation)
-    import numpy as np
-
     return tuple((-0.5 * np.log(2.0 * np.pi) - np.log(deviation)).tolist())
 
 
@@ -370,11 +348,6 @@ def side_of(schema: TableSchema, side: Side) -> Grouping:
         return Grouping(column, feature.values, (), groups, missing, side.n_groups)
     edges, groups = merged_bins(feature.edges, groups)
     return Grouping(column, (), edges, groups, missing, side.n_groups)
-
-
-def _listed(values: Any) -> list[Any]:
-    """Return an array, or numbers of a file, as nested lists; a list as it is."""
-    return values if isinstance(values, list) else values.tolist()
 
 
 def _is_zero(term: Term) -> bool:

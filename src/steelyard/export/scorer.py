@@ -98,10 +98,6 @@ class Scorer:
         best, posterior = self._model.answer(self._whole(row))
         return self.classes[best], posterior
 
-    def is_partial(self, row: Mapping[str, Any]) -> bool:
-        """Whether a row has cells that are averaged over."""
-        return self._model.is_partial(self._whole(row))
-
     def reasons(
         self, row: Mapping[str, Any], most: int | None = None
     ) -> dict[str, float]:

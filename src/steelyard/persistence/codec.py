@@ -1,7 +1,7 @@
 """Fields of a model file: how a value is described in JSON, and how it is read.
 
-What is read is checked and plain: numbers, text, lists, records. ``built`` makes of it
-the arrays and objects of a classifier, for which NumPy and their classes are loaded.
+What is read is checked: arrays, numbers, text, lists, records. ``built`` makes objects
+of records, for which their classes are loaded.
 """
 
 from __future__ import annotations
@@ -12,15 +12,14 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import import_module
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from steelyard._common import np
+import numpy as np
+from numpy.typing import NDArray
+
 from steelyard._common.allowed import N_BARS
-from steelyard.persistence.reader import ObjectReader, ReadNumbers, Special, float_list
+from steelyard.persistence.reader import ObjectReader, Special, float_list
 from steelyard.table.schema import TableSchema
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # Far more than any logarithm of a probability, yet any number of them adds up without
 # overflow. A log-density is 5e199 at most in size, so that with a weight and a link
@@ -38,19 +37,6 @@ MISSING: Special = (None, math.nan)
 # ---------------------------------------------------------------------- what was read
 
 
-class ReadArray(list[Any]):
-    """Checked values of an array that is not of float64, in a list."""
-
-    def __init__(self, values: Sequence[Any], dtype: str) -> None:
-        super().__init__(values)
-        self.dtype = dtype
-
-    @cached_property
-    def array(self) -> NDArray[Any]:
-        """The array, made once."""
-        return np.array(self, dtype=self.dtype)
-
-
 class ReadRecord(SimpleNamespace):
     """Checked values by name, and what makes an object of them."""
 
@@ -66,13 +52,9 @@ class ReadRecord(SimpleNamespace):
 
 
 def built(value: Any) -> Any:
-    """Return the meaning of a value that was read: arrays, objects, lists of them."""
+    """Return a value that was read, with objects in place of records."""
     if isinstance(value, ReadRecord):
         return value.build()
-    if isinstance(value, ReadNumbers):
-        return value.to_array()
-    if isinstance(value, ReadArray):
-        return value.array
     if isinstance(value, (list, tuple)):
         # Those of numbers and texts are plain, and may be long.
         is_plain = bool(value) and isinstance(value[0], (float, str))
@@ -92,7 +74,7 @@ class Sizes:
     """Lengths of the axes of a model and of its fitted attributes."""
 
     schema: TableSchema
-    classes: ReadArray
+    classes: NDArray[Any]
     n: int = 1
     """How many models the model is made of, or training rows it keeps."""
 
@@ -113,7 +95,6 @@ class Sizes:
 
     @cached_property
     def _lengths(self) -> dict[str, int]:
-        # In plain Python: reading a file loads nothing but the standard library.
         n_coded = sum(feature.is_coded for feature in self.schema.features)
         n_classes = len(self.classes)
         return {
@@ -196,7 +177,7 @@ def logs() -> Field:
 
     def read(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
         logarithms = field.read(reader, key, sizes)
-        if max(logarithms.flat) == -math.inf:
+        if logarithms.max() == -math.inf:
             raise reader.complaint(key, "must hold logarithms of probabilities")
         return logarithms
 
@@ -208,7 +189,7 @@ def some_numbers(n: int, low: float = -math.inf, high: float = math.inf) -> Fiel
 
     def read(reader: ObjectReader, key: str, sizes: Sizes) -> tuple[float, ...]:
         size = n if reader.items(key) else 0
-        return tuple(reader.floats(key, (size,), low, high).flat)
+        return tuple(reader.floats(key, (size,), low, high).tolist())
 
     return Field(list, read)
 
@@ -216,9 +197,9 @@ def some_numbers(n: int, low: float = -math.inf, high: float = math.inf) -> Fiel
 def positions(axis: str, among: str, dtype: str) -> Field:
     """Return a field of an array of positions along an axis, such as labels."""
 
-    def read(reader: ObjectReader, key: str, sizes: Sizes) -> ReadArray:
+    def read(reader: ObjectReader, key: str, sizes: Sizes) -> NDArray[Any]:
         (n,), (high,) = sizes.shape(axis), sizes.shape(among)
-        return ReadArray(reader.wholes(key, n, high), dtype)
+        return np.array(reader.wholes(key, n, high), dtype=dtype)
 
     return Field(lambda array: array.tolist(), read)
 

@@ -11,10 +11,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from numpy.typing import NDArray
+
 from steelyard._common.files import atomic_write
 from steelyard.exceptions import ModelFileError, ParameterError
 from steelyard.persistence.codec import (
-    ReadArray,
     ReadRecord,
     Sizes,
     built,
@@ -253,7 +254,7 @@ class ReadContent:
     settings: dict[str, Any]
     """Of the classifier, with parts as they are described."""
 
-    classes: ReadArray
+    classes: NDArray[Any]
     model: ReadRecord
     """With the schema of the table, and the classes."""
 

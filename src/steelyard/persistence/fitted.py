@@ -14,7 +14,9 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from steelyard._common import np
+import numpy as np
+from numpy.typing import NDArray
+
 from steelyard._common.allowed import (
     HASH_BYTES,
     MAX_HASHES,
@@ -22,6 +24,7 @@ from steelyard._common.allowed import (
     N_BARS,
     SEARCH_ENDS,
 )
+from steelyard._common.arrays import Floats
 from steelyard.io.dates import ORDERS
 from steelyard.notices.notice import Notice
 from steelyard.persistence import codec
@@ -31,14 +34,12 @@ from steelyard.persistence.codec import (
     LARGEST_SQUARE,
     LARGEST_WEIGHT,
     Field,
-    ReadArray,
     ReadRecord,
     Sizes,
 )
 from steelyard.persistence.models import MARGINAL
 from steelyard.persistence.reader import (
     ObjectReader,
-    ReadNumbers,
     float_list,
     read_tagged,
     tagged_number,
@@ -144,10 +145,7 @@ _COUNTS = codec.record(
     squares=codec.numbers("gk", 0.0, LARGEST_SQUARE),
     make=_make_counts,
     parts=lambda counts: {**vars(counts), **vars(counts.moments)},
-    valid=lambda counts: all(
-        squares <= LARGEST_SQUARE * weight
-        for squares, weight in zip(counts.squares.flat, counts.weight.flat, strict=True)
-    ),
+    valid=lambda counts: (counts.squares <= LARGEST_SQUARE * counts.weight).all(),
     wrong="must have variances that are not too large",
 )
 
@@ -278,7 +276,10 @@ _SCORE_RANGES = codec.record(
         for name in ("low", "high", "quartiles", "histogram", "weight")
     },
     valid=lambda spans: _increase(
-        *zip(spans.low.flat, spans.quartiles.tolist(), spans.high.flat, strict=True)
+        *zip(
+            *(of.tolist() for of in (spans.low, spans.quartiles, spans.high)),
+            strict=True,
+        )
     ),
     wrong=_WRONG_SPAN,
 )
@@ -290,7 +291,7 @@ def _hash_text(hashes: Any) -> str:
     return base64.b64encode(whole).decode("ascii")
 
 
-def _read_hashes(reader: ObjectReader, key: str, sizes: Sizes) -> ReadArray:
+def _read_hashes(reader: ObjectReader, key: str, sizes: Sizes) -> NDArray[Any]:
     try:
         whole = base64.b64decode(reader.text(key), validate=True)
     except ValueError:
@@ -300,7 +301,7 @@ def _read_hashes(reader: ObjectReader, key: str, sizes: Sizes) -> ReadArray:
     is_set = hashes == sorted({*hashes})
     if len(whole) % HASH_BYTES or not 0 < len(hashes) <= MAX_HASHES or not is_set:
         raise reader.complaint(key, "must hold different hashes, in order")
-    return ReadArray(hashes, "uint64")
+    return np.array(hashes, dtype=np.uint64)
 
 
 _ROW_HASHES = codec.record(
@@ -402,7 +403,7 @@ def _read_column(reader: ObjectReader, position: int, sizes: Sizes) -> ReadRecor
     return ReadRecord(make, name=name, kind=kind, cells=cells)
 
 
-def _read_dates(reader: ObjectReader, key: str, sizes: Sizes) -> ReadArray:
+def _read_dates(reader: ObjectReader, key: str, sizes: Sizes) -> NDArray[Any]:
     cells = reader.items(key)
     observed = [cell for cell in cells if cell is not None]
     is_whole = len(cells) == sizes.n and {*map(type, observed)} <= {int}
@@ -410,7 +411,7 @@ def _read_dates(reader: ObjectReader, key: str, sizes: Sizes) -> ReadArray:
         raise reader.complaint(key, f"must hold {sizes.n} dates, or null")
     # The smallest number is no date.
     micros = [-_MAX_MICROS if cell is None else cell for cell in cells]
-    return ReadArray(micros, "datetime64[us]")
+    return np.array(micros, dtype="datetime64[us]")
 
 
 def _read_values(reader: ObjectReader, key: str, sizes: Sizes) -> ReadRecord:
@@ -425,7 +426,7 @@ def _read_values(reader: ObjectReader, key: str, sizes: Sizes) -> ReadRecord:
         factor = codec.class_of("table.factors.Factor")
         return factor(cells - np.int32(1), values), storage, flags
 
-    return ReadRecord(make, cells=ReadArray(cells, "int32"))
+    return ReadRecord(make, cells=np.array(cells, dtype=np.int32))
 
 
 def _read_columns(
@@ -471,7 +472,7 @@ _RESERVOIR = codec.record(
 def _by_value(n_of_density: int) -> Field:
     """Return a field of weights of values, an array for each attribute."""
 
-    def read(reader: ObjectReader, key: str, sizes: Sizes) -> list[ReadNumbers]:
+    def read(reader: ObjectReader, key: str, sizes: Sizes) -> list[Floats]:
         (n_classes,), features = sizes.shape("c"), sizes.schema.features
         arrays = []
         entries = reader.entries(key, len(features))
@@ -505,22 +506,22 @@ def _read_subset(reader: ObjectReader, key: str, sizes: Sizes) -> list[Any]:
 
 
 def _read_strength(reader: ObjectReader, key: str, sizes: Sizes) -> tuple[float, ...]:
-    return tuple(reader.floats(key, (3,), sys.float_info.min, LARGEST_NUMBER).flat)
+    return tuple(reader.floats(key, (3,), sys.float_info.min, LARGEST_NUMBER).tolist())
 
 
-def _read_term_names(reader: ObjectReader, key: str, sizes: Sizes) -> ReadArray:
+def _read_term_names(reader: ObjectReader, key: str, sizes: Sizes) -> NDArray[Any]:
     labels = sizes.schema.labels()
     if reader.items(key) != labels:
         raise reader.complaint(key, "must name the attributes of the table")
-    return ReadArray(labels, "object")
+    return np.array(labels, dtype=object)
 
 
-def _read_parents(reader: ObjectReader, key: str, sizes: Sizes) -> ReadArray:
+def _read_parents(reader: ObjectReader, key: str, sizes: Sizes) -> NDArray[Any]:
     parents = sizes.schema.parents()
     if reader.items(key) != parents:
         what = "must be the parents in the interactions of the table"
         raise reader.complaint(key, what)
-    return ReadArray(parents, "int64")
+    return np.array(parents, dtype=np.int64)
 
 
 # All fitted attributes that any classifier has, beside model and encoder.

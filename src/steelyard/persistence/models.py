@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 import math
 import sys
-from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import accumulate, combinations
 from typing import Any
 
-from steelyard._common import np
+import numpy as np
+from numpy.typing import NDArray
+
 from steelyard._common.allowed import FORMS, KERNELS
+from steelyard._common.arrays import Floats
 from steelyard.exceptions import ParameterError
 from steelyard.persistence import codec
 from steelyard.persistence.codec import (
@@ -20,11 +22,11 @@ from steelyard.persistence.codec import (
     LARGEST_SQUARE,
     LARGEST_WEIGHT,
     Field,
-    ReadArray,
     ReadRecord,
     Sizes,
 )
-from steelyard.persistence.reader import ObjectReader, ReadNumbers, float_list
+from steelyard.persistence.reader import ObjectReader, float_list
+from steelyard.table.codes import code_dtype
 
 # The smallest deviation whose inverse does not overflow.
 _MIN_DEVIATION = 1e-307
@@ -86,7 +88,7 @@ def _kind(home: str, counted: str = "", **fields: Any) -> Field:
 # ------------------------------------------------------------------- models of models
 
 
-def _models(classes: Callable[[Sizes], Sequence[ReadArray]], *kinds: str) -> Field:
+def _models(classes: Callable[[Sizes], Sequence[NDArray[Any]]], *kinds: str) -> Field:
     """Return a field of several models, each of some of the classes."""
     model = model_of(*kinds)
 
@@ -99,10 +101,11 @@ def _models(classes: Callable[[Sizes], Sequence[ReadArray]], *kinds: str) -> Fie
     return Field(lambda models: list(map(describe_model, models)), read)
 
 
-def _pairs_of(sizes: Sizes) -> list[ReadArray]:
+def _pairs_of(sizes: Sizes) -> list[NDArray[Any]]:
     """Return the two classes of every pair."""
-    pairs = combinations(sizes.classes, 2)
-    return [ReadArray(pair, sizes.classes.dtype) for pair in pairs]
+    return [
+        sizes.classes[[*pair]] for pair in combinations(range(len(sizes.classes)), 2)
+    ]
 
 
 def _read_pairs(
@@ -137,26 +140,19 @@ def _refuse_densities(reader: ObjectReader, key: str, sizes: Sizes) -> None:
         raise reader.complaint(key, "must hold the codes of all attributes")
 
 
-def _read_columns(reader: ObjectReader, key: str, sizes: Sizes) -> ReadRecord:
+def _read_columns(reader: ObjectReader, key: str, sizes: Sizes) -> NDArray[Any]:
     n_codes, shape = _n_codes(sizes), sizes.shape("en")
     columns = zip(reader.entries(key, len(n_codes)), n_codes, strict=True)
     codes = [entry.wholes(i, sizes.n, high) for (entry, i), high in columns]
-
-    def make(codes: list[list[int]]) -> Any:
-        from steelyard.table.codes import code_dtype
-
-        dtype = code_dtype(max(n_codes, default=1))
-        return np.array(codes, dtype=dtype).reshape(shape)
-
-    return ReadRecord(make, codes=codes)
+    return np.array(codes, dtype=code_dtype(max(n_codes, default=1))).reshape(shape)
 
 
 _ORDER = codec.positions("k", "k", "int64")
 
 
-def _read_order(reader: ObjectReader, key: str, sizes: Sizes) -> list[int]:
-    order: list[int] = _ORDER.read(reader, key, sizes)
-    if len(set(order)) != len(order):
+def _read_order(reader: ObjectReader, key: str, sizes: Sizes) -> NDArray[Any]:
+    order: NDArray[Any] = _ORDER.read(reader, key, sizes)
+    if len(np.unique(order)) != len(order):
         raise reader.complaint(key, "must hold every class once")
     return order
 
@@ -166,17 +162,16 @@ def _read_exponents(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
     return codec.weights("d").read(reader, key, sizes)
 
 
-def _read_shares(reader: ObjectReader, key: str, sizes: Sizes) -> ReadNumbers:
+def _read_shares(reader: ObjectReader, key: str, sizes: Sizes) -> Floats:
     _refuse_densities(reader, key, sizes)
     shares = reader.floats(key, sizes.shape("v"), 0.0, LARGEST_WEIGHT)
     # Before the first code of each attribute are all of those before it.
-    firsts = accumulate(_n_codes(sizes)[:-1], initial=0)
-    if any(shares.flat[k] for k in firsts):
+    if shares[[*accumulate(_n_codes(sizes)[:-1], initial=0)]].any():
         raise reader.complaint(key, "must be 0 for unknown values")
     return shares
 
 
-_EMPTY = ReadNumbers(array("d"), (0,))
+_EMPTY = np.zeros(0)
 _TRAINING_ROWS = {
     "columns": Field(lambda columns: columns.tolist(), _read_columns),
     "y": codec.positions("n", "k", "uint32"),

@@ -8,17 +8,14 @@ from __future__ import annotations
 import base64
 import math
 import operator
-import sys
 import zlib
-from array import array
 from collections.abc import Iterable, Sequence
 from itertools import chain, compress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from steelyard._common import np
+import numpy as np
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from steelyard._common.arrays import Floats
 
 Special = tuple[str | None, float]
 """What the file has for a number that JSON does not know, and that number."""
@@ -35,25 +32,6 @@ _MAX_EXPANSION = 32
 
 class InvalidContentError(Exception):
     """A value of a model file is invalid; the message names its place."""
-
-
-class ReadNumbers:
-    """Float64 numbers of a known shape, all checked."""
-
-    def __init__(self, flat: array[float], shape: tuple[int, ...]) -> None:
-        self.flat, self.shape = flat, shape
-
-    def to_array(self) -> NDArray[np.float64]:
-        """Return an array of them."""
-        return np.array(self.flat, dtype=np.float64).reshape(self.shape)
-
-    def tolist(self) -> list[Any]:
-        """Return nested lists of them."""
-        rows: list[Any] = self.flat.tolist()
-        for size in self.shape[:0:-1]:
-            n = len(rows) // size if size else math.prod(self.shape[:-1])
-            rows = [rows[size * k : size * (k + 1)] for k in range(n)]
-        return rows
 
 
 class ObjectReader:
@@ -112,7 +90,7 @@ class ObjectReader:
         # A file has many, and most need no more checks than these.
         if type(value) is float and math.isfinite(value) and low <= value <= high:
             return value
-        return self.floats(key, (), low, high).flat[0]
+        return self.floats(key, (), low, high).item()
 
     def items(self, key: str) -> list[Any]:
         """Return a list."""
@@ -162,7 +140,7 @@ class ObjectReader:
         low: float,
         high: float,
         special: Special | None = None,
-    ) -> ReadNumbers:
+    ) -> Floats:
         """Return finite numbers of a known shape; () is one number.
 
         Lists are compared with the shape before anything is set aside for it.
@@ -173,18 +151,18 @@ class ObjectReader:
         else:
             cells = self._cells(key, shape)
             if special is not None:
-                mark, number = special
+                mark, _ = special
                 is_plain = [type(c) is not type(mark) or c != mark for c in cells]
                 cells = list(compress(cells, is_plain))
             numbers = self._floats(cells, key)
-        if numbers and not (low <= min(numbers) and max(numbers) <= high):
+        if numbers.size and not (low <= numbers.min() and numbers.max() <= high):
             raise self.complaint(key, f"must hold numbers from {low:g} to {high:g}")
         if special is not None:
-            each = iter(numbers)
-            numbers = array("d", (next(each) if p else number for p in is_plain))
-        return ReadNumbers(numbers, shape)
+            some, numbers = numbers, np.full(len(is_plain), special[1])
+            numbers[is_plain] = some
+        return numbers.reshape(shape)
 
-    def _unpacked(self, key: str, shape: tuple[int, ...]) -> array[float]:
+    def _unpacked(self, key: str, shape: tuple[int, ...]) -> Floats:
         """Return the numbers of a large array, which are bytes in a text."""
         inner = self.inner(key)
         text = inner.text("float64")
@@ -194,10 +172,8 @@ class ObjectReader:
         except ValueError as error:
             what = f"must have shape {shape}: {error}"
             raise self.complaint(key, what) from None
-        numbers = array("d", raw)
-        if sys.byteorder == "big":
-            numbers.byteswap()
-        if not all(map(math.isfinite, numbers)):
+        numbers = np.frombuffer(raw, dtype="<f8").astype(np.float64)
+        if not np.isfinite(numbers).all():
             raise self.complaint(key, "must hold finite numbers and nothing else")
         return numbers
 
@@ -217,13 +193,13 @@ class ObjectReader:
             cells = list(chain.from_iterable(cells))
         return cells
 
-    def _floats(self, cells: list[Any], key: str) -> array[float]:
+    def _floats(self, cells: list[Any], key: str) -> Floats:
         # By type and not by trial: booleans are numbers too.
         kinds = set(map(type, cells))
         whole = [cell for cell in cells if type(cell) is int] if int in kinds else ()
         if kinds <= {int, float} and all(-_EXACT <= cell <= _EXACT for cell in whole):
-            numbers = array("d", cells)
-            if all(map(math.isfinite, numbers)):
+            numbers = np.array(cells, dtype=np.float64)
+            if np.isfinite(numbers).all():
                 return numbers
         raise self.complaint(key, "must hold finite numbers and nothing else")
 

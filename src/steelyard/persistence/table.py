@@ -7,16 +7,15 @@ import struct
 import sys
 from dataclasses import fields, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
-from steelyard._common import np
+import numpy as np
+from numpy.typing import NDArray
+
 from steelyard._common.allowed import MIN_STEP
-from steelyard.persistence.codec import LARGEST_NUMBER, ReadArray
+from steelyard.persistence.codec import LARGEST_NUMBER
 from steelyard.persistence.reader import ObjectReader
 from steelyard.table.schema import FeatureSchema, Kind, Side, TableSchema
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _KINDS = get_args(Kind)
 _CELLS = ("numbers", "text", "booleans", "nothing")
@@ -53,7 +52,7 @@ def describe_classes(classes: NDArray[Any]) -> dict[str, Any]:
     return {"dtype": name, "values": classes.tolist()}
 
 
-def read_classes(reader: ObjectReader) -> ReadArray:
+def read_classes(reader: ObjectReader) -> NDArray[Any]:
     """Return at least two classes."""
     name = reader.text("dtype", list(_CLASS_KINDS))
     kinds = _CLASS_KINDS[name]
@@ -70,7 +69,7 @@ def read_classes(reader: ObjectReader) -> ReadArray:
     # A type too narrow would turn two classes into one.
     if not all(_holds(name, value) for value in values):
         raise reader.complaint("dtype", "does not fit the classes")
-    return ReadArray(values, f"U{width}" if width else name)
+    return np.array(values, dtype=f"U{width}" if width else name)
 
 
 def _holds(name: str, value: Any) -> bool:
@@ -171,7 +170,7 @@ def _read_feature(reader: ObjectReader) -> FeatureSchema:
     cells = reader.text("cells", _CELLS)
     n_edges = len(reader.items("edges"))
     # Cut points are compared and no more: they may be as large as cells are.
-    edges = reader.floats("edges", (n_edges,), -_LARGEST_FLOAT, _LARGEST_FLOAT).flat
+    edges = reader.floats("edges", (n_edges,), -_LARGEST_FLOAT, _LARGEST_FLOAT).tolist()
     is_ordered = reader.flag("ordered")
     # Numbers and booleans may have met in one column, over several chunks of rows.
     feature = FeatureSchema(

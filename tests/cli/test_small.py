@@ -1,4 +1,4 @@
-"""Small files are predicted without the libraries that large ones need."""
+"""Small files are read without the libraries that large ones need."""
 
 import subprocess
 import sys
@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 import steelyard as sy
-from steelyard.cli import predict
-from steelyard.cli.quick import quick_predictions
+from steelyard.cli import small as reading
 from steelyard.cli.run import main
+from steelyard.cli.small import small_rows
 
 LABELS = np.array(["no", "it's", "é", "x,y", "5", "6", "7"])
 
@@ -38,7 +38,7 @@ def table(n, n_classes, seed=0):
 
 @pytest.fixture
 def run(tmp_path, capsys, monkeypatch):
-    """Predict a file both ways; return what was written, and whether it was quick."""
+    """Predict a file both ways; return what was written, and whether it was small."""
 
     def run(clf, content, *options, name="new.csv"):
         model, data = tmp_path / "model.json", tmp_path / name
@@ -46,18 +46,18 @@ def run(tmp_path, capsys, monkeypatch):
             clf.save(model)
         data.write_bytes(content if isinstance(content, bytes) else content.encode())
         argv = ["predict", str(model), str(data), *options]
-        answers, found = [], []
+        read, found = [], []
 
-        def recorded(arguments):
-            answers.append(quick_predictions(arguments))
-            return answers[-1]
+        def recorded(*arguments):
+            read.append(small_rows(*arguments))
+            return read[-1]
 
-        for quick in (recorded, lambda arguments: None):
-            monkeypatch.setattr(predict, "quick_predictions", quick)
+        for reader in (recorded, lambda *arguments: None):
+            monkeypatch.setattr(reading, "small_rows", reader)
             status = main(argv)
             found.append((status, *capsys.readouterr()))
         assert found[0] == found[1]
-        return found[0], answers[0] is not None
+        return found[0], bool(read) and read[0] is not None
 
     return run
 
@@ -67,7 +67,7 @@ METHODS = ["NB", "SHNB", "WANBIA-CLL", "TAN", "CFW", "SNB"]
 
 @pytest.mark.parametrize("n_classes", [2, 3, 7])
 @pytest.mark.parametrize("method", METHODS)
-def test_every_byte_is_that_of_the_ordinary_path(method, n_classes, run):
+def test_every_byte_is_that_of_the_other_reader(method, n_classes, run):
     clf = sy.method(method)
     clf.set_params(categorical_features=["text", "flag", "code", "many"])
     if "missing" in clf.get_params() and n_classes != 3:
@@ -78,19 +78,9 @@ def test_every_byte_is_that_of_the_ordinary_path(method, n_classes, run):
     rows.loc[3, "text"] = "never"
     rows.insert(2, "id", [f"no. {k}" for k in range(120)])
     options = ["--keep", "id"] if n_classes == 2 else []
-    # Averages over unknown cells are left to the ordinary path.
-    partly = []
-    if method == "SHNB":
-        # Text of a file has no blanks at its ends: " lead" is a value never seen.
-        cells = rows.drop(columns="id")
-        codes = clf._encode(cells.replace({"text": {" lead": "lead"}}))
-        partly = rows.index[clf.model_.partial_rows(codes)]
-    for some in (rows, rows.drop(index=partly)):
-        content = some.to_csv(index=False)
-        (status, text, notes), is_quick = run(clf, content, *options)
-        assert status == 0 and text.count("\n") == len(some) + 1
-        assert is_quick == (method != "SHNB" or some is not rows)
-        assert ("id" in notes) == (not options)
+    (status, text, notes), is_small = run(clf, rows.to_csv(index=False), *options)
+    assert status == 0 and text.count("\n") == len(rows) + 1
+    assert is_small and ("id" in notes) == (not options)
 
 
 @pytest.mark.parametrize("labels", [[0, 1], [False, True], ["a", "b"]])
@@ -98,8 +88,8 @@ def test_classes_and_json(labels, run):
     X, y = table(300, 2)
     clf = sy.NaiveBayes().fit(X[["short", "whole"]].astype(float), np.array(labels)[y])
     text = X[["short", "whole"]][:9].to_csv(index=False, sep="\t")
-    (status, *_), is_quick = run(clf, text, "--json", name="new.tsv")
-    assert status == 0 and is_quick
+    (status, *_), is_small = run(clf, text, "--json", name="new.tsv")
+    assert status == 0 and is_small
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +129,7 @@ def small():
         "",
     ],
 )
-def test_messages_of_unusual_files_are_those_of_the_ordinary_path(content, small, run):
+def test_messages_of_unusual_files_are_those_of_the_other_reader(content, small, run):
     run(small, content)
 
 
@@ -163,12 +153,12 @@ def test_options(options, small, run):
 
 
 @pytest.mark.parametrize("method", ["GNB", "RNB", "ENB", "BNB", "LWNB", "SPSS"])
-def test_other_models_go_the_ordinary_way(method, run):
+def test_models_of_all_kinds(method, run):
     X, y = table(200, 3)
     X = X[["short", "whole"]].astype(float)
     clf = sy.method(method).fit(X, LABELS[y])
-    _, is_quick = run(clf, X[:5].to_csv(index=False))
-    assert not is_quick
+    _, is_small = run(clf, X[:5].to_csv(index=False))
+    assert is_small == (method != "SPSS")
 
 
 def test_damaged_models_are_refused_as_before(small, run, tmp_path):
@@ -181,8 +171,8 @@ def test_damaged_models_are_refused_as_before(small, run, tmp_path):
         whole.replace("2", "9", 1),
     ):
         file.write_text(text)
-        (status, _, message), is_quick = run(None, "text,short,flag\nred,1,true\n")
-        assert status == 2 and not is_quick and "model" in message
+        (status, _, message), is_small = run(None, "text,short,flag\nred,1,true\n")
+        assert status == 2 and not is_small and "model" in message
 
 
 def test_nothing_large_is_loaded(small, tmp_path):
@@ -192,8 +182,8 @@ def test_nothing_large_is_loaded(small, tmp_path):
         "import sys; from steelyard.cli import main;"
         "status = main(['predict', 'model.json', 'new.csv']);"
         "names = {name.partition('.')[0] for name in sys.modules};"
-        "print(status, sorted(names & {'sklearn', 'numba', 'pandas', 'scipy',"
-        " 'numpy', 'narwhals', 'pyarrow'}))"
+        "print(status, sorted(names & {'sklearn', 'numba', 'pandas',"
+        " 'pyarrow'}))"
     )
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
@@ -211,9 +201,9 @@ def test_rows_with_unknown_cells_are_noted(unknown, run):
     rows.loc[:3, "short"] = None
     rows.loc[[2, 7], "text"] = "never"
     content = rows.to_csv(index=False)
-    (status, text, notes), is_quick = run(clf, content)
+    (status, text, notes), is_small = run(clf, content)
     is_averaged = unknown == "marginal"
-    assert status == 0 and is_quick != is_averaged
+    assert status == 0 and is_small
     averages = "predictions average over their possible values"
     assert (averages in notes) == is_averaged
     json = run(clf, content, "--json")[0][1]
