@@ -136,6 +136,11 @@ def _make_counts(counts: Any, schema: Any, values: dict[str, Any]) -> Any:
     return counts(schema, by_class, by_code, moments)
 
 
+def _are_bounded(counts: Any) -> bool:
+    with np.errstate(over="ignore"):
+        return bool((counts.squares <= LARGEST_SQUARE * counts.weight).all())
+
+
 _COUNTS = codec.record(
     "proba.counts.Counts",
     by_class=codec.numbers("k", 0.0),
@@ -145,7 +150,7 @@ _COUNTS = codec.record(
     squares=codec.numbers("gk", 0.0, LARGEST_SQUARE),
     make=_make_counts,
     parts=lambda counts: {**vars(counts), **vars(counts.moments)},
-    valid=lambda counts: (counts.squares <= LARGEST_SQUARE * counts.weight).all(),
+    valid=_are_bounded,
     wrong="must have variances that are not too large",
 )
 

@@ -266,7 +266,4 @@ def unpack(text: str, n_numbers: int) -> bytes:
         raise ValueError(str(error)) from None
     if len(planes) != size or not inflate.eof or inflate.unused_data:
         raise ValueError(f"the text does not hold {n_numbers} numbers")
-    raw = bytearray(size)
-    for k in range(8):
-        raw[k::8] = planes[k * n_numbers : (k + 1) * n_numbers]
-    return bytes(raw)
+    return np.frombuffer(planes, np.uint8).reshape(8, n_numbers).T.tobytes()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import struct
 import sys
 from dataclasses import fields, replace
 from itertools import chain
@@ -32,13 +31,6 @@ _CLASS_KINDS: dict[str, tuple[type, ...]] = {
     **{f"{sign}int{bits}": (int,) for sign in ("", "u") for bits in (8, 16, 32, 64)},
     **{f"float{bits}": (float,) for bits in (16, 32, 64)},
 }
-
-# How ``struct`` calls these types; the others contain whatever they may.
-_FORMATS = {
-    f"{sign}int{bits}": f"<{letter.upper() if sign else letter}"
-    for sign in ("", "u")
-    for bits, letter in ((8, "b"), (16, "h"), (32, "i"), (64, "q"))
-} | {"float16": "<e", "float32": "<f"}
 
 # Text of one width takes the room of the longest class for each: 64 MB at most.
 _MAX_CHARACTERS = 1 << 24
@@ -77,13 +69,11 @@ def _holds(name: str, value: Any) -> bool:
     if name == "str":
         # Text of one width is filled up with zeros.
         return not value.endswith("\0")
-    form = _FORMATS.get(name)
-    if form is None:
-        return True
-    try:
-        return bool(struct.unpack(form, struct.pack(form, value))[0] == value)
-    except (OverflowError, struct.error):
-        return False
+    kind = np.dtype(name)
+    if kind.kind in "iu":
+        return bool(np.iinfo(kind).min <= value <= np.iinfo(kind).max)
+    with np.errstate(over="ignore"):
+        return kind.kind != "f" or float(kind.type(value)) == value
 
 
 def describe_schema(schema: TableSchema) -> list[dict[str, Any]]:
