@@ -1,4 +1,4 @@
-"""Learn from chunks of rows, and get the model of all rows at once.
+"""Learn from chunks of rows: the same model as from all rows at once.
 
 python examples/partial_fit_chunks.py
 """

@@ -1,4 +1,4 @@
-"""See the whole at a glance: from a table to a model, and to what is made of it.
+"""At a glance: from a table to a model, and to its uses.
 
 A fit turns a table, with gaps, numbers and text, into one curve or a few bars for each
 column. The page, the card, the query and the monitor are all computed from

@@ -1,4 +1,4 @@
-"""Costs: from which probability on should one act?
+"""Costs: at which probability should you act?
 
 Where a miss costs twenty times as much as a false alarm, one acts from 1 / 21 on. No
 row is needed to find this threshold, if the model is calibrated; the rows say what it

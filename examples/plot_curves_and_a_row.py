@@ -1,4 +1,4 @@
-"""See how one prediction comes about: curves, dots, a sum.
+"""How one prediction is made: curves, dots, a sum.
 
 Each column has a curve: what its numbers say for "malignant", beside the average row.
 A tumour is a dot on every curve. The heights of its dots add up to the answer, and to

@@ -1,4 +1,4 @@
-"""Drift: does the model still hold, month by month?
+"""Drift: is the model still valid, month by month?
 
 A model file knows what its training rows looked like. New months are compared with it
 by population stability indices (PSI), by missing and unseen cells, and by calibration

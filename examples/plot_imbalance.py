@@ -1,4 +1,4 @@
-"""Rare classes: do not balance, decide with another threshold.
+"""Rare classes: move the threshold instead of balancing.
 
 One row in fifty is a fraud. Class imbalance needs no resampling and no weights where
 probabilities are right. With `class_weight="balanced"` they are several times too

@@ -1,4 +1,4 @@
-"""What two columns say together: an interaction as a map.
+"""An interaction of two columns as a map.
 
 A medicine helps the young in small doses and the old in large ones. Neither age nor
 dose says much alone. The model adds what their cells say beyond that, and stays a sum:

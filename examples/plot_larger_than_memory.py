@@ -1,4 +1,4 @@
-"""Larger than memory: fit files that are read chunk by chunk.
+"""Larger than memory: fit files chunk by chunk.
 
 `sy.scan` reads the names and types of columns, not the rows. The fit goes through them
 chunk by chunk, and the model is that of the same rows in memory. Here the files are

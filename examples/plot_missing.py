@@ -1,4 +1,4 @@
-"""Missing values: answer from the cells that are known, with nothing filled in.
+"""Missing values: predict from the known cells, without imputation.
 
 The default averages over what a missing cell may be, given the known ones. As more
 cells of new rows go missing, it loses less than a forest with medians in their place,

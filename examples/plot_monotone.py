@@ -1,4 +1,4 @@
-"""Monotone curves: say what is known, and no prediction breaks it.
+"""Monotone curves: enforce what is known in every prediction.
 
 Risk does not fall with age, and a dose that is right has more effect than one that is
 too low or too high. With 250 rows a free curve wiggles; with `constraints` it keeps the

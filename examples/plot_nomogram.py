@@ -1,4 +1,4 @@
-"""Draw a model as a nomogram, and write it as a page in which values can be set.
+"""Draw a model as a nomogram, and write it as an interactive page.
 
 Naive Bayes tells benign from malignant tumours. Every value of nine measurements
 is a dot at the points that it adds; one tumour's values are ringed, and their total

@@ -1,4 +1,4 @@
-"""A loss of your own: value and gradient in NumPy are enough.
+"""A loss of your own: value and gradient in NumPy suffice.
 
 Some labels are wrong. The log-loss pays any price for one row that contradicts it; the
 generalised cross-entropy (Zhang and Sabuncu, NeurIPS 2018), (1 - p^q) / q, has a bound.

@@ -1,4 +1,4 @@
-"""Reproduce a paper: its protocol beside an honest one.
+"""Reproduce a paper: its protocol compared with an honest one.
 
 The RNB paper (Wang, Ren, Bai 2020) prepared whole data sets before cross-validation:
 cut points had seen the test rows. Both protocols are one word here, on the same folds.

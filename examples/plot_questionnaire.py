@@ -1,4 +1,4 @@
-"""A questionnaire: ask for the value that would change the answer most.
+"""A questionnaire: ask the most informative question next.
 
 With nothing known the answer is the base rate. `next_questions` ranks the missing
 columns by how much each is expected to change the probability once it is known; the

@@ -1,4 +1,4 @@
-"""Compare how far the probabilities of two methods can be trusted.
+"""Calibration: compare the probabilities of two methods.
 
 Measurements of a tumour repeat each other. Naive Bayes counts each in full and is
 overconfident; WANBIA learns smaller weights. Every tumour is predicted by a model that

@@ -1,4 +1,4 @@
-"""A scorecard: whole points that people add up by hand.
+"""A scorecard: integer points that people add up by hand.
 
 A made-up clinic wants a card, not a formula. `clf.scorecard` rounds evidence to whole
 points, fitted to the model, and says how much that costs. The bars are the card.

@@ -1,4 +1,4 @@
-"""Compare methods honestly: many splits, the same for all, and the spread beside them.
+"""Compare methods on many splits, the same for all, with their spread.
 
 One split of a small table says little: the best of these methods on one is not the best
 on the next. Ten splits say more. Here the default is level with logistic regression,

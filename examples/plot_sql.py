@@ -1,4 +1,4 @@
-"""SQL: score a table where it lies, with the reasons beside the prediction.
+"""SQL: score a table in its database, with reasons.
 
 A model is a sum of look-ups, which a database can add up as well. The query below is
 run by SQLite, of Python's standard library; other dialects are a word.

@@ -1,4 +1,4 @@
-"""Text columns of many values: postcodes go in as they are.
+"""Text columns with many values: postcodes go in as they are.
 
 Three hundred postcodes, most of them in few rows. One-hot encoding needs a penalty that
 is tuned, and a mean of the target by postcode leaks the answer. The default draws what

@@ -1,4 +1,4 @@
-"""Draw one prediction as a waterfall, and say what would change it.
+"""Draw one prediction as a waterfall, and find what would change it.
 
 The tumour about which weighted naive Bayes is least sure is decomposed: every
 measurement adds evidence for or against, and the bars add up to the prediction.

@@ -1,4 +1,4 @@
-"""Draw learned attribute weights as bars: WANBIA and RNB beside naive Bayes.
+"""Draw learned attribute weights as bars: WANBIA and RNB.
 
 Thirty measurements of a tumour repeat each other, and naive Bayes counts each of them
 in full. WANBIA learns one weight per measurement; RNB mixes such weights with others

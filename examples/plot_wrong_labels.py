@@ -1,4 +1,4 @@
-"""Find wrong labels by the rows that a model finds hardest.
+"""Find wrong labels among the rows that a model finds hardest.
 
 One label in twenty is turned round. DWNB raises the weight of rows that naive Bayes
 gets wrong, so that rows of large weight are the ones to look at first.

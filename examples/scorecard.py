@@ -1,4 +1,4 @@
-"""A card of whole points that people can add up, and changes by hand.
+"""A scorecard of integer points, and changes by hand.
 
 Patients of a made-up clinic: a model, a card of it on one page, an edit with its
 reason, and the way back.

@@ -1,4 +1,4 @@
-"""Validate, decide with and watch a model, as one does before signing it.
+"""Validate a model, decide with it and monitor it, before signing.
 
 python examples/signed_model.py              # breast cancer, of scikit-learn
 python examples/signed_model.py credit-g     # a data set in the folder STEELYARD_DATA

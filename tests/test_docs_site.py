@@ -50,6 +50,22 @@ def listed(page):
     return found
 
 
+def test_captions_landmarks_and_empty_headers_are_as_screen_readers_need(
+    builder, tmp_path
+):
+    page = tmp_path / "page.html"
+    page.write_text(
+        '<aside class="toc-drawer"><p class="caption" role="heading">Start</p></aside>'
+        '<th class="head"><p></p></th><th class="head"><p>name</p></th>'
+    )
+    builder["make_accessible"](tmp_path)
+    assert page.read_text() == (
+        '<aside class="toc-drawer" aria-label="On this page">'
+        '<p class="caption" role="heading" aria-level="2">Start</p></aside>'
+        '<td></td><th class="head"><p>name</p></th>'
+    )
+
+
 def test_every_page_is_reachable_from_the_landing_page(source):
     pages = {path for suffix in ("md", "rst") for path in source.rglob(f"*.{suffix}")}
     reached, new = set(), {source / "index.md"}

@@ -83,10 +83,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if done.returncode:
         return done.returncode
     site = build / "html"
+    make_accessible(site)
     faults = [f"broken link: {link}" for link in broken_links(site)]
     faults += [f"search finds no page for {word!r}" for word in not_found(site)]
     print(*faults, f"Open {(site / 'index.html').relative_to(ROOT)}.", sep="\n")
     return 1 if faults else 0
+
+
+def make_accessible(site: Path) -> None:
+    """Add what screen readers need and theme and Sphinx leave out."""
+    named = {
+        '<p class="caption" role="heading">': '<p class="caption" role="heading" '
+        'aria-level="2">',
+        '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" '
+        'aria-label="All pages">',
+        '<aside class="toc-drawer">': '<aside class="toc-drawer" '
+        'aria-label="On this page">',
+        # Wide tables scroll, with the keyboard too.
+        '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',
+    }
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        for tag, better in named.items():
+            text = text.replace(tag, better)
+        text = re.sub(r'<th class="head[^>]*><p></p></th>', "<td></td>", text)
+        page.write_text(text, encoding="utf-8")
 
 
 def assemble(source: Path) -> None:

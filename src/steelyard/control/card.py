@@ -531,8 +531,8 @@ def _document(whole: Scorecard) -> str:
 
 
 def _column_table(name: str, rows: Sequence[CardRow]) -> str:
-    heads = ("", "points", "rows", "rate", _WOE)
-    head = "".join(element("th", text) for text in heads)
+    heads = ("points", "rows", "rate", _WOE)
+    head = "<td></td>" + "".join(element("th", text) for text in heads)
     lines = [element("tr", head)]
     for row in rows:
         cells = (
