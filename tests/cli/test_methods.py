@@ -52,6 +52,9 @@ def test_methods_describes_one(run, run_json, refused):
         "doi = {10.1109/ACCESS.2020.3044946}",
     ):
         assert part in out
+    known = run_json("methods", "TAN")["as published"]
+    assert known == 'sy.method("TAN"), as far as is known; see what is left open'
+    assert run_json("methods", "SHNB")["as published"] == "not a published method"
     assert run_json("methods", "kl nb")["method"] == "GRAWNB, KLNB"
     assert "Did you mean 'CAWNB'" in refused("methods", "CAWBN")
 

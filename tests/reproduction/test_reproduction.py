@@ -378,6 +378,7 @@ def test_command_says_in_one_line_what_is_wrong(toy, capsys):
     for words, expected in (
         (["rnb", "--data", str(toy / "no")], "absent"),
         (["spss", "--repeats", "0"], "at least 1"),
+        (["spss", "--write", str(toy / "no" / "page.md")], "there is no folder"),
     ):
         assert main(["reproduce", *words, "--silent"]) == 2
         captured = capsys.readouterr()

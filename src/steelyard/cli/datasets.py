@@ -70,7 +70,10 @@ def _chosen(names: list[str]) -> list[Mapping[str, str]]:
     names_and_groups = {word for row in catalogue() for word in words(row)}
     for name in sorted(wanted - names_and_groups):
         hint = did_you_mean(name, [*names_and_groups, *_GROUPS])
-        raise ValueError(f"There is no data set, group or paper {name!r}.{hint}")
+        raise ValueError(
+            f"There is no data set, group or paper {name!r}.{hint} Papers: "
+            f"{', '.join(_GROUPS)}; 'steelyard datasets' lists all data sets."
+        )
     return [row for row in catalogue() if not names or wanted & words(row)]
 
 

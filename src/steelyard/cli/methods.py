@@ -80,6 +80,10 @@ def facts_of(entry: Method) -> dict[str, Any]:
     settings = classifier.get_params(deep=False)
     published, protocol = as_published(entry, page)
     call = f'sy.method("{entry.acronym}"{published and f", {published}"})'
+    if entry.family == "ours":
+        call = "not a published method"
+    elif not published:
+        call += ", as far as is known; see what is left open"
     if protocol:
         call += "; to prepare whole tables as the paper did, "
         call += f'sy.compare(..., protocol="{protocol}")'

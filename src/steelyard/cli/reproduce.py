@@ -46,6 +46,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Print the report of a paper, and write it if asked."""
     reproduce = _import_reproduce()
     output.check_output(arguments.markdown, arguments.force)
+    output.check_output(arguments.write, force=True)
     report = reproduce(
         arguments.paper,
         arguments.data,
