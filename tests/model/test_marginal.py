@@ -99,20 +99,56 @@ def test_answers_are_those_of_the_dense_formula(n_classes, interactions):
         scale * mean[None, :], scale**2 * variance[None], np.zeros(1, dtype=np.int64)
     )
     offsets, plain = model.schema.offsets, np.zeros(n_classes)
-    own = np.zeros((d, channels))
+    own = np.zeros(4)
     for j in (0, 3):
         table = moments.plain[offsets[j] : offsets[j + 1]]
         plain = plain + table[clf._encode(X.iloc[[7]]).column(j)[0]]
         own[j] = table.any()
     # Two of three columns beside one, and the variance that is still open.
-    share = np.sqrt(2.0 / 3.0 * np.trace(variance) / np.trace(nothing))
-    share = share * own.any(axis=1).sum() / 2.0
-    of_sum = add * own.reshape(-1, 1)
-    apart = own.ravel() @ np.diag(covariance)
-    power = min(apart / np.trace(of_sum.T @ covariance @ of_sum), 1.0)
+    share = np.cbrt(2.0 / 3.0 * np.trace(variance) / np.trace(nothing))
+    share = share * own.sum() / 2.0
+    within = moments.plain_loadings @ moments.plain_loadings.T
+    within = within + np.diag(moments.plain_noise)
+    power = min(own @ np.diag(within) / (own @ within @ own), 1.0)
     plain = np.log(moments.base_rates) + power * plain
-    expected = (1.0 - share) * answer[0] + share * softmax(plain)
+    roots = (1.0 - share) * np.sqrt(answer[0]) + share * np.sqrt(softmax(plain))
+    expected = roots**2 / (roots**2).sum()
     np.testing.assert_allclose(clf.predict_proba(row)[0], expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_variances_of_what_columns_say_alone_are_those_within_classes(n_classes):
+    clf, X, y = fitted(n_classes)
+    moments, offsets, codes = (
+        clf.model_.marginal,
+        clf.model_.schema.offsets,
+        clf._encode(X),
+    )
+    said = np.stack(
+        [moments.plain[offsets[j] + codes.column(j).astype(int)] for j in range(4)], 1
+    )
+    said = contrast(said)
+    for label in clf.classes_:
+        said[y == label] -= said[y == label].mean(axis=0)
+    within = np.einsum("ntc,nuc->tu", said, said) / len(y)
+    found = moments.plain_loadings @ moments.plain_loadings.T
+    found = found + np.diag(moments.plain_noise)
+    np.testing.assert_allclose(found, within, atol=2e-3 * within.max())
+
+
+def test_columns_that_are_independent_given_the_class_count_in_full():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 4000)
+    X = pd.DataFrame(rng.normal(size=(4000, 4)) + y[:, None], columns=list("abcd"))
+    clf = sy.ShrinkageNB(strength=(2.0, 8.0, 2.0), interactions=None).fit(X, y)
+    copies = sy.ShrinkageNB(strength=(2.0, 8.0, 2.0), interactions=None).fit(
+        X.assign(b=X["a"], c=X["a"]), y
+    )
+    known = np.array([[True, True, True, False]])
+    for model, low, high in ((clf, 0.9, 1.0), (copies, 0.3, 0.36)):
+        of = model.model_.conditional
+        _, power = of._plain_part(of.given(known))
+        assert low <= power[0] <= high
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

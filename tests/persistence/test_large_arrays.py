@@ -7,14 +7,21 @@ import copy
 import json
 import tracemalloc
 import zlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import steelyard as sy
 from steelyard.exceptions import ModelFileError
-from steelyard.persistence import files
-from steelyard.persistence.reader import pack, unpack
+from steelyard.persistence import codec, files
+from steelyard.persistence.reader import (
+    InvalidContentError,
+    ObjectReader,
+    float_list,
+    pack,
+    unpack,
+)
 
 pytestmark = pytest.mark.plain
 
@@ -128,3 +135,45 @@ def test_a_short_text_sets_no_memory_aside():
         assert tracemalloc.get_traced_memory()[1] < 4 * len(text)
     finally:
         tracemalloc.stop()
+
+
+ROUNDED = {
+    "few decimals": np.round(np.random.default_rng(0).normal(size=(3, 40)), 3),
+    "many numbers": np.round(np.random.default_rng(0).normal(size=(3, 900)), 4),
+    "any numbers": np.random.default_rng(0).normal(size=(3, 4)),
+    "large numbers": np.array([[1e30, 0.5], [2.0, 3.0]]),
+    "zeros with a sign": np.array([[-0.0, 2.0], [0.0, -1.0]]),
+    "none": np.empty((2, 0)),
+}
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+def test_rounded_numbers_are_kept_to_the_bit(name):
+    values, shape = ROUNDED[name], ROUNDED[name].shape[1:]
+    field = codec.rounded("x", -1e100, 1e100, is_repeated=True)
+    text = json.dumps({"values": field.describe(values)})
+    sizes = SimpleNamespace(shape=lambda axes: shape)
+    read = field.read(ObjectReader(json.loads(text), "file"), "values", sizes)
+    assert read.tobytes() == values.tobytes()
+    if name == "many numbers":
+        assert len(text) < 0.5 * len(json.dumps(float_list(values)))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"n": 0, "divisor": 1.0, "numbers": []},
+        {"n": 1, "divisor": 0.0, "numbers": [[1, 2]]},
+        {"n": 1, "divisor": 1e300, "numbers": [[1, 2]]},
+        {"n": 1, "divisor": 10.0, "numbers": [[1, 2, 3]]},
+        {"n": 1, "divisor": 10.0, "numbers": [[1, 21]]},
+        {"n": 1, "divisor": 10.0, "numbers": [[1, 2]], "more": 1},
+        {"n": 10**12, "divisor": 10.0, "numbers": {"float64": "eAED"}},
+        [[1.0, 2.0]],
+    ],
+)
+def test_rounded_numbers_of_another_form_are_refused(value):
+    field = codec.rounded("x", -2.0, 2.0, is_repeated=True)
+    sizes = SimpleNamespace(shape=lambda axes: (2,))
+    with pytest.raises(InvalidContentError, match=r"file\.values"):
+        field.read(ObjectReader({"values": value}, "file"), "values", sizes)

@@ -83,23 +83,29 @@ class PartialRows:
     ) -> list[float]:
         """Return the probabilities of the classes, blended with naive Bayes.
 
-        Classes may be more frequent than in training, by a ratio.
+        ``plain`` are its scores. Classes may be more frequent than in training, by a
+        ratio.
         """
         mean = given.start
         for added in contributions.values():
             mean = [*map(add, mean, added)]
         mean = [scale * m for m in mean]
         spread = [[scale * x for x in row] for row in given.root]
-        rest, power = 1.0 - given.share, given.power
+        share, power = given.share, given.power
         rates = self.data["plain"]["base"]
-        alone = [
-            0.0 if rate is None else math.exp((1.0 - power) * rate) * p**power
-            for rate, p in zip(rates, plain, strict=True)
+        # What columns say alone, which has the base rates in full.
+        logs = [
+            -math.inf if rate is None else power * (score - rate) + rate
+            for rate, score in zip(rates, plain, strict=True)
         ]
-        total = sum(alone)
-        plain = [p / total for p in alone]
-        each = zip(self._expected(mean, spread), plain, self.ratio, strict=True)
-        out = [(rest * p + given.share * q) * ratio for p, q, ratio in each]
+        top = max(logs)
+        alone = [math.exp(x - top) for x in logs]
+        whole = sum(alone)
+        each = zip(self._expected(mean, spread), alone, self.ratio, strict=True)
+        out = [
+            ((1.0 - share) * math.sqrt(p) + share * math.sqrt(q / whole)) ** 2 * ratio
+            for p, q, ratio in each
+        ]
         total = sum(out)
         return [p / total for p in out]
 
@@ -180,13 +186,11 @@ class PartialRows:
         seen = [j for j in used if not is_open[j]]
         plain = [j for j in seen if data["in_plain"][j]]
         missing = (len(used) - len(seen)) / max(len(used) - 1, 1)
-        share = 1.0 if len(seen) == 1 else min(math.sqrt(missing * left), 1.0)
-        together = apart = 0.0
-        for c in range(len(data["start"])):
-            rows = [data["loadings"][j][c] for j in plain]
-            noise = sum(data["noise"][j][c] for j in plain)
-            together += sum(sum(x) ** 2 for x in zip(*rows, strict=True)) + noise
-            apart += sum(x * x for row in rows for x in row) + noise
+        share = min((missing * left) ** (1.0 / 3.0), 1.0) if len(seen) != 1 else 1.0
+        rows = [data["plain_loadings"][j] for j in plain]
+        noise = sum(data["plain_noise"][j] for j in plain)
+        together = sum(sum(x) ** 2 for x in zip(*rows, strict=True)) + noise
+        apart = sum(x * x for row in rows for x in row) + noise
         power = min(apart / max(together, 1e-300), 1.0)
         return share * len(plain) / max(len(seen), 1), power
 

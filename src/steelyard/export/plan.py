@@ -216,6 +216,12 @@ class Marginal:
     plain: Sum
     """Naive Bayes with the shares of classes by value of each column alone."""
 
+    plain_loadings: tuple[Row, ...]
+    """Factors of what columns say alone, within classes: by column and factor."""
+
+    plain_noise: Row
+    """Variance beyond these factors, by column."""
+
     log_ratio: Row
     """By class: added to the logs of all answers."""
 

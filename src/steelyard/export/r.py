@@ -151,6 +151,8 @@ def _marginal(moments: Marginal) -> str:
         points=_matrix(moments.points),
         ratio=r_vector([math.exp(x) for x in moments.log_ratio]),
         plain=_node(moments.plain),
+        plain_loadings=_matrix(moments.plain_loadings),
+        plain_noise=r_vector(moments.plain_noise),
     )
 
 

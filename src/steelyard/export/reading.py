@@ -184,6 +184,7 @@ def _marginal(model: Any, classes: tuple[int, ...]) -> Marginal | None:
     features, n_columns = model.schema.features, model.schema.n_columns
     means, noise = _nested(moments.means.tolist()), _nested(moments.noise.tolist())
     loadings = _nested(moments.loadings.tolist())
+    plain_loadings = _nested(moments.plain_loadings.tolist())
     odds = [x if math.isfinite(x) else None for x in moments.value_odds.tolist()]
     log_ratio = tuple(moments.log_ratio.tolist())
     scale = float(model.link_scale)
@@ -221,7 +222,7 @@ def _marginal(model: Any, classes: tuple[int, ...]) -> Marginal | None:
         *(means, loadings, noise, tuple(start), tuple(moments.shift.tolist())),
         *(variance, HERMITE if two else radii(len(classes))),
         Sum(classes, base, 1.0, _tie_order(model), tuple(plain)),
-        log_ratio,
+        *(plain_loadings, tuple(moments.plain_noise.tolist()), log_ratio),
     )
 
 

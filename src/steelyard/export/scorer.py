@@ -191,7 +191,8 @@ class _Sum:
         scores = self.scores(row)
         first = scores if self.is_odds else scores[0]
         if first != first:
-            plain = self.plain.posterior(row)
+            plain = self.plain.scores(row)
+            plain = [0.0, plain] if self.plain.is_odds else plain
             proba = self.partial.proba(*self.conditioned(row), plain, self.scale)
             return _first_best(proba, self.order), proba
         if not self.is_odds:

@@ -6,9 +6,10 @@ jointly normal, with means :math:`\mu_t` and the covariance :math:`L L^\top +
 observed attributes, the sum of the others is normal as well, with the mean
 :math:`\sum_U \mu_t + B (c_S - \mu_S)` and a covariance :math:`V`, so that
 
-.. math:: P(c \mid x_S) = (1 - f)\, E\,\sigma_c\bigl(s\,(b + \textstyle\sum_S c_t
-          + \sum_U \mu_t + B (c_S - \mu_S) + \delta \rho + \varepsilon)\bigr)
-          + f\, P_{NB}(c \mid x_S), \qquad \varepsilon \sim N(0, V)
+.. math:: P(c \mid x_S) \propto \Bigl[(1 - f) \sqrt{E\,\sigma_c\bigl(s\,(b
+          + \textstyle\sum_S c_t + \sum_U \mu_t + B (c_S - \mu_S) + \delta \rho
+          + \varepsilon)\bigr)} + f \sqrt{P_{NB}(c \mid x_S)}\Bigr]^2,
+          \qquad \varepsilon \sim N(0, V)
 
 with the softmax :math:`\sigma` and the scale s of the scores. An interaction is
 observed if both its columns are. The shift :math:`\delta` makes the answer to a row
@@ -17,11 +18,12 @@ without any observed cell the base rate; :math:`\rho = \operatorname{tr} V /
 
 :math:`P_{NB}` is naive Bayes with the smoothed shares of classes by value of each
 column alone. A single observed column is answered with these, f = 1; otherwise
-:math:`f = \sqrt{u \rho}` with the share u of missing columns, of all but one. It is
+:math:`f = \sqrt[3]{u \rho}` with the share u of missing columns, of all but one. It is
 multiplied by the share of observed columns that have a part in naive Bayes. Columns
 that say the same count once: log-odds of naive Bayes are multiplied by the sum of the
-variances of the contributions of its columns over the variance of their sum, if that is
-larger.
+variances within classes of what its columns say over the variance of their sum, if that
+is larger. Columns that are independent given the class, as naive Bayes takes them to
+be, count in full.
 
 The mean over :math:`\varepsilon` is a Gauss-Hermite sum for two classes, whose scores
 are one number, the log-odds of the second. For more classes it is a cubature with four
@@ -105,6 +107,13 @@ class Marginal:
 
     0 for interactions, and for columns that have no part in naive Bayes.
     """
+
+    plain_loadings: Floats
+    """Factors of the covariance within classes of what columns say alone, summed over
+    classes, shape (columns, q)."""
+
+    plain_noise: Floats
+    """Variance beyond these factors, shape (columns,)."""
 
     shift: Floats
     """Of the mean scores if nothing is observed, (C,): see ``balanced``."""
@@ -226,14 +235,13 @@ class PartialRows:
 
     def _proba(self, codes: Codes, given: Given, pattern_of: Ints) -> Floats:
         """Return posterior probabilities of rows, shape (n, K)."""
-        scale = self.model.link_scale
+        moments, scale = self.moments, self.model.link_scale
         mean = self._scores(codes, given, pattern_of)
         proba = expected_softmax(scale * mean, scale**2 * given.variance, pattern_of)
         share, power = (x[pattern_of, None] for x in self._plain_part(given))
-        proba = (1.0 - share) * proba + share * self._plain_proba(codes, power)
-        if not self.moments.log_ratio.any():
-            return proba
-        proba *= np.exp(self.moments.log_ratio - self.moments.log_ratio.max())
+        plain = self._plain_proba(codes, power)
+        proba = ((1.0 - share) * np.sqrt(proba) + share * np.sqrt(plain)) ** 2
+        proba *= np.exp(moments.log_ratio - moments.log_ratio.max())
         return np.asarray(proba / proba.sum(axis=1, keepdims=True))
 
     def _open_share(self, given: Given) -> Floats:
@@ -247,11 +255,10 @@ class PartialRows:
         observed = given.observed[:, :n_columns] & self._is_used
         n_used, n_observed = self._is_used.sum(), observed.sum(axis=1)
         missing = (n_used - n_observed) / max(n_used - 1.0, 1.0)
-        share = np.sqrt(missing * self._open_share(given)).clip(0.0, 1.0)
+        share = np.cbrt(missing * self._open_share(given)).clip(0.0, 1.0)
         plain = (observed & self._is_plain).astype(np.float64)
         share = np.where(n_observed == 1, 1.0, share) * plain.sum(axis=1)
-        loadings = self.moments.loadings[:n_columns].reshape(n_columns, -1)
-        noise = self.moments.noise[:n_columns].sum(axis=1)
+        loadings, noise = self.moments.plain_loadings, self.moments.plain_noise
         each = (loadings**2).sum(axis=1) + noise
         # One product per pattern, as above.
         sums = (plain[:, None] @ np.column_stack([loadings, noise, each]))[:, 0]
@@ -395,7 +402,7 @@ def edited_moments(old: NBModel, new: NBModel, j: int, counts: Counts) -> Margin
     loadings, noise, means = (
         values.copy() for values in (moments.loadings, moments.noise, moments.means)
     )
-    plain = moments.plain.copy()
+    plain, of_plain = moments.plain.copy(), np.arange(len(moments.plain_noise)) != j
     plain[codes] = 0.0
     least = _EDITED_NOISE * noise.mean()
     if old.schema.features[j].is_coded:
@@ -422,7 +429,12 @@ def edited_moments(old: NBModel, new: NBModel, j: int, counts: Counts) -> Margin
         means[j] *= factor
     loadings[j] = slope.T @ loadings[j]
     noise[j] = np.maximum(variance - (loadings[j] ** 2).sum(axis=1), least)
-    changed = replace(moments, loadings=loadings, noise=noise, means=means, plain=plain)
+    changed = replace(
+        moments,
+        **{"loadings": loadings, "noise": noise, "means": means, "plain": plain},
+        plain_loadings=np.where(of_plain[:, None], moments.plain_loadings, 0.0),
+        plain_noise=np.where(of_plain, moments.plain_noise, 0.0),
+    )
     return balanced(new, changed, moments.base_rates)
 
 

@@ -31,6 +31,9 @@ LARGEST_WEIGHT = 1e50
 LARGEST_NUMBER = 1e150
 LARGEST_SQUARE = 1e300
 
+# Decimals of numbers that are stored as whole ones.
+_MAX_DECIMALS, _MAX_WHOLE = 12, 1e15
+
 MISSING: Special = (None, math.nan)
 
 
@@ -164,6 +167,42 @@ def numbers(
         return reader.floats(key, shape, low, high, special)
 
     return Field(lambda array: float_list(array, special), read)
+
+
+def rounded(axes: str, low: float, high: float, is_repeated: bool = False) -> Field:
+    """Return a field of an array of numbers with few digits.
+
+    They are stored as whole numbers, a power of ten times as large, of which most bytes
+    are zeros. ``is_repeated`` arrays have another axis, the first, of any length.
+    """
+
+    def describe(values: Any) -> dict[str, Any]:
+        values = np.asarray(values, dtype=np.float64)
+        count = {"n": len(values)} if is_repeated else {}
+        for power in map(float, range(_MAX_DECIMALS + 1)):
+            wholes = np.rint(values * 10.0**power)
+            is_exact = wholes / 10.0**power == values
+            if is_exact.all() and np.abs(wholes).max(initial=0.0) < _MAX_WHOLE:
+                # Small arrays are lists, in which 12 is shorter than 12.0. A zero with
+                # a sign is none of the whole numbers.
+                times = float_list(wholes)
+                is_zero = wholes == 0.0
+                if isinstance(times, list) and not np.signbit(wholes[is_zero]).any():
+                    times = wholes.astype(np.int64).tolist()
+                return {**count, "divisor": 10.0**power, "numbers": times}
+        return {**count, "divisor": 1.0, "numbers": float_list(values)}
+
+    def read(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
+        inner = reader.inner(key)
+        shape = sizes.shape(axes)
+        if is_repeated:
+            shape = (inner.whole("n", low=1), *shape)
+        divisor = inner.number("divisor", 1.0, 10.0**_MAX_DECIMALS)
+        found = inner.floats("numbers", shape, low * divisor, high * divisor)
+        inner.finish()
+        return found / divisor
+
+    return Field(describe, read)
 
 
 def weights(axes: str = "", low: float = -LARGEST_WEIGHT) -> Field:

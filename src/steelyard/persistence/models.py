@@ -199,22 +199,27 @@ MARGINAL = codec.record(
     "model.marginal.Marginal",
     value_odds=codec.numbers("t", 0.0, special=("inf", math.inf)),
     means=codec.numbers("do", -LARGEST_LOG, LARGEST_LOG),
-    # A list of factors, whose number is that of the list.
-    loadings=codec.list_of(codec.numbers("do", -LARGEST_LOG, LARGEST_LOG)),
+    # By factor.
+    loadings=codec.rounded("do", -LARGEST_LOG, LARGEST_LOG, is_repeated=True),
     noise=codec.numbers("do", _MIN_DEVIATION, LARGEST_SQUARE),
     base_rates=codec.numbers("k", 0.0, 1.0),
-    plain=codec.numbers("vk", -LARGEST_LOG, LARGEST_LOG),
+    plain=codec.rounded("vk", -LARGEST_LOG, LARGEST_LOG),
+    plain_loadings=codec.rounded("t", -LARGEST_LOG, LARGEST_LOG, is_repeated=True),
+    plain_noise=codec.numbers("t", 0.0, LARGEST_SQUARE),
     shift=codec.numbers("o", -LARGEST_LOG, LARGEST_LOG),
     log_ratio=codec.numbers("k", -LARGEST_LOG, LARGEST_LOG),
     parts=lambda moments: {
         **vars(moments),
-        "loadings": [*np.moveaxis(moments.loadings, 2, 0)],
+        "loadings": np.moveaxis(moments.loadings, 2, 0),
+        "plain_loadings": moments.plain_loadings.T,
     },
     make=lambda marginal, schema, values: marginal(
-        **{**values, "loadings": np.stack(values["loadings"], axis=2)}
+        **{
+            **values,
+            "loadings": np.ascontiguousarray(np.moveaxis(values["loadings"], 0, 2)),
+            "plain_loadings": np.ascontiguousarray(values["plain_loadings"].T),
+        }
     ),
-    valid=lambda moments: bool(moments.loadings),
-    wrong="must have factors",
 )
 _CONDITIONAL = codec.record(
     "model.combined.ConditionalTable",

@@ -131,17 +131,12 @@ const marginal = (() => {
   }
 
   // The share of naive Bayes, all if a single column is observed, and the power of its evidence:
-  // columns that say the same count once.
-  function plainPart({ value_odds: odds, in_plain: inPlain, loadings, noise }, open, left) {
+  // columns that say the same within classes count once.
+  function plainPart({ value_odds: odds, in_plain: inPlain, plain_loadings: loadings, plain_noise: noise }, open, left) {
     const used = odds.flatMap((x, j) => (x === null ? [] : [j])), seen = used.filter((j) => !open[j]), plain = seen.filter((j) => inPlain[j]);
-    const n = seen.length, share = n === 1 ? 1 : Math.min(Math.sqrt(((used.length - n) / Math.max(used.length - 1, 1)) * left), 1);
-    let together = 0, apart = 0;
-    noise[0].forEach((_, c) => {
-      const sums = new Float64Array(loadings[0][0].length), rest = plain.reduce((sum, j) => sum + noise[j][c], 0);
-      for (const j of plain) loadings[j][c].forEach((x, a) => { sums[a] += x; apart += x * x; });
-      together += dot(sums, sums) + rest;
-      apart += rest;
-    });
+    const n = seen.length, share = n === 1 ? 1 : Math.min(Math.cbrt(((used.length - n) / Math.max(used.length - 1, 1)) * left), 1);
+    const rest = plain.reduce((sum, j) => sum + noise[j], 0), sums = loadings[0].map((_, a) => plain.reduce((sum, j) => sum + loadings[j][a], 0));
+    const together = dot(sums, sums) + rest, apart = plain.reduce((sum, j) => sum + dot(loadings[j], loadings[j]), rest);
     return { share: (share * plain.length) / Math.max(n, 1), power: Math.min(apart / Math.max(together, 1e-300), 1) };
   }
 
@@ -182,12 +177,12 @@ const marginal = (() => {
     return out.map((p) => p / total);
   }
 
-  // The probabilities of the classes, given mean scores by channel and plain naive Bayes.
+  // The probabilities of the classes, given mean scores by channel and the scores of plain naive Bayes.
   function proba(moments, at, mean, plain, scale) {
-    const root = at.root.map((row) => row.map((x) => scale * x));
-    const alone = plain.map((p, c) => { const rate = moments.plain.base[c]; return rate === null ? 0 : Math.exp((1 - at.power) * rate) * p ** at.power; });
-    const total = alone.reduce((a, b) => a + b, 0);
-    const blended = expected(mean.map((x) => scale * x), root, moments.points).map((p, c) => (1 - at.share) * p + (at.share * alone[c]) / total);
+    const root = at.root.map((row) => row.map((x) => scale * x)), { base } = moments.plain;
+    const logs = plain.map((score, c) => (base[c] === null ? -Infinity : at.power * (score - base[c]) + base[c]));
+    const top = Math.max(...logs), powers = logs.map((x) => Math.exp(x - top)), total = powers.reduce((a, b) => a + b, 0);
+    const blended = expected(mean.map((x) => scale * x), root, moments.points).map((p, c) => ((1 - at.share) * Math.sqrt(p) + at.share * Math.sqrt(powers[c] / total)) ** 2);
     return withRatio(moments, blended);
   }
 
@@ -239,7 +234,8 @@ const marginal = (() => {
     const made = old.map((row, c) => row.map((x, a) => (slope ? old.reduce((sum, of, d) => sum + slope[d][c] * of[a], 0) : factor * x)));
     const swapped = (rows, row) => rows.map((of, k) => (k === j ? row : of)), zero = (row) => row && row.map(() => 0);
     const terms = moments.plain.terms.map((term) => (term.column === j ? { ...term, rows: term.rows.map(zero), missing: zero(term.missing) } : term));
-    const fresh = { ...moments, plain: { ...moments.plain, terms }, in_plain: moments.in_plain.map((is, k) => is && k !== j), means: swapped(moments.means, mean), loadings: swapped(moments.loadings, made),
+    const fresh = { ...moments, plain: { ...moments.plain, terms }, in_plain: moments.in_plain.map((is, k) => is && k !== j),
+      plain_loadings: swapped(moments.plain_loadings, zero(moments.plain_loadings[j])), plain_noise: swapped(moments.plain_noise, 0), means: swapped(moments.means, mean), loadings: swapped(moments.loadings, made),
       noise: swapped(moments.noise, made.map((row, c) => Math.max(variance[c] - square(row), least))),
       start: moments.start.map((x, c) => x + mean[c] - moments.means[j][c] + contrast(base.after)[c] - contrast(base.before)[c]) };
     // The answer to a row without any cell stays the base rates.

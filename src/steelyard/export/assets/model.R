@@ -261,17 +261,17 @@ averages <- function(node, cells, missing) {
     }
   }
   gaps <- sum(used & !observed) / max(sum(used) - 1, 1)
-  share <- if (sum(observed) == 1) 1 else min(sqrt(gaps * left), 1)
+  share <- if (sum(observed) == 1) 1 else min((gaps * left)^(1 / 3), 1)
   plain <- which(observed & m$in_plain)
-  noise <- sum(m$noise[plain, ])
-  together <- sum(Reduce(`+`, m$loadings[plain], 0)^2) + noise
-  apart <- sum(unlist(m$loadings[plain])^2) + noise
-  power <- min(apart / max(together, 1e-300), 1)
-  rates <- ifelse(m$plain$base == -Inf, 0, exp((1 - power) * m$plain$base))
-  alone <- filled(rates, n) * answer(m$plain, cells)$p^power
   share <- share * length(plain) / max(sum(observed), 1)
-  p <- (1 - share) * p + share * alone / rowSums(alone)
-  p <- p * filled(m$ratio, n)
+  loadings <- m$plain_loadings[plain, , drop = FALSE]
+  noise <- sum(m$plain_noise[plain])
+  power <- min((sum(loadings^2) + noise) / max(sum(colSums(loadings)^2) + noise, 1e-300), 1)
+  never <- m$plain$base == -Inf
+  rates <- filled(ifelse(never, 0, m$plain$base), n)
+  alone <- power * (scores_of(m$plain, cells) - rates) + rates
+  alone[, never] <- -Inf
+  p <- ((1 - share) * sqrt(p) + share * sqrt(softmax(alone)))^2 * filled(m$ratio, n)
   p / rowSums(p)
 }
 

@@ -209,7 +209,7 @@ const scoring = (() => {
   }
   function partialPosterior(node, cells) {
     const { at, mean } = meanScores(node, cells);
-    return averages.proba(node.marginal, at, mean, posterior(node.marginal.plain, cells), node.scale);
+    return averages.proba(node.marginal, at, mean, scoresOf(node.marginal.plain, cells), node.scale);
   }
 
   // The same as a function of the cells that differ in column j alone: only its own terms are added up again.
@@ -224,7 +224,7 @@ const scoring = (() => {
       const at = averages.given(moments, missingCells(node, now));
       if (!means.has(at)) means.set(at, averages.sumOf(at.start, averages.channelsOf(moments, at, others)));
       const mean = averages.sumOf(means.get(at), averages.channelsOf(moments, at, amountsBy(node, own, now, isOwn)));
-      return averages.proba(moments, at, mean, softmax(added([...plainScores], plainOwn, now)), node.scale);
+      return averages.proba(moments, at, mean, added([...plainScores], plainOwn, now), node.scale);
     };
   }
 

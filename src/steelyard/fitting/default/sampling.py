@@ -15,7 +15,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,10 @@ _SKETCH_SIZE = 1 << 21
 
 # Up to this number of rows every key is counted; above, each pass hashes rows again.
 _MAX_COUNTED_ROWS = 1 << 21
+
+# Rows are compared with the keys that are drawn if they begin with the same bits.
+_FIRST_BITS = 20
+_REST_BITS = np.uint64(64 - _FIRST_BITS)
 
 # Counts are compared as integers, as multiples of their total over this.
 _COUNT_RESOLUTION = 1e9
@@ -294,16 +298,26 @@ class DrawnRows:
         number = (2 * draw + 1) * counts[key] // (2 * n_drawn[key])
         return cls(keys, _together(key, number))
 
+    @cached_property
+    def _beginnings(self) -> NDArray[np.bool_]:
+        """Which bits keys begin with: few rows have those of a key by chance."""
+        begins = np.zeros(1 << _FIRST_BITS, dtype=bool)
+        begins[self.keys >> _REST_BITS] = True
+        return begins
+
     def positions(self, keys: Keys, before: Ints) -> tuple[Ints, Ints]:
         """Find the rows drawn among those of a chunk.
 
         ``before`` are the numbers of rows of each drawn key in earlier chunks; those
         for the next chunk are returned with the positions.
         """
-        nearest = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        rows = np.flatnonzero(self.keys[nearest] == keys)
-        rows = rows[np.argsort(nearest[rows], kind="stable")]
-        key = nearest[rows]
+        rows = np.flatnonzero(self._beginnings[keys >> _REST_BITS])
+        found = keys[rows]
+        key = np.minimum(np.searchsorted(self.keys, found), len(self.keys) - 1)
+        is_key = self.keys[key] == found
+        rows, key = rows[is_key], key[is_key]
+        order = np.argsort(key, kind="stable")
+        rows, key = rows[order], key[order]
         in_chunk = np.bincount(key, minlength=len(self.keys))
         first = np.cumsum(in_chunk) - in_chunk
         number = np.arange(len(rows)) - first[key] + before[key]

@@ -35,8 +35,11 @@ _MIN_VARIANCE = 0.999
 _MAX_FACTORS, _MAX_LOADINGS = 128, 30_000
 _FREE_FACTORS, _MAX_FREE_LOADINGS = 32, 100_000
 
+# Factors of what columns say alone.
+_PLAIN_FACTORS = 4
+
 # Rows of the sample, and cells of its contributions.
-_MIN_ROWS, _MAX_ROWS, _MAX_CELLS = 1_000, 10_000, 4_000_000
+_MIN_ROWS, _MAX_ROWS, _MAX_CELLS = 1_000, 5_000, 4_000_000
 
 # Added to the variance beyond the factors, as a share of the mean variance.
 _RIDGE = 1e-3
@@ -70,7 +73,7 @@ def marginal_of(
     sample = training.in_memory(rows, with_columns=False)
     missing = _missing_weights(training.given_counts)
     counts = training.given_counts
-    plain = np.round(log_ratios(counts), _DECIMALS)
+    plain = np.round(log_ratios(counts), _DECIMALS) + 0.0
     for j in constrained:
         plain[slice(*model.schema.offsets[j : j + 2])] = 0.0
     with np.errstate(divide="ignore"):
@@ -134,6 +137,7 @@ def _moments(
     loadings.reshape(*means.shape, -1)[list(constrained)] = 0.0
     rest = np.maximum(variance - (loadings**2).sum(axis=1), 0.0)
     noise = _significant(rest + _RIDGE * variance.mean())
+    plain_loadings, plain_noise = _plain_factors(sample, plain, value_odds == 0.0)
     return Marginal(
         value_odds=value_odds,
         means=means,
@@ -141,6 +145,8 @@ def _moments(
         noise=noise.reshape(means.shape),
         base_rates=np.full(model.n_classes, 1.0 / model.n_classes),
         plain=plain,
+        plain_loadings=plain_loadings,
+        plain_noise=plain_noise,
         shift=np.zeros(means.shape[1]),
         log_ratio=np.zeros(model.n_classes),
     )
@@ -155,9 +161,7 @@ def _relative(
     their share of the total weight, so that products of columns are covariances.
     Missing cells of ``columns`` are as if they were like the others.
     """
-    codes, schema = sample.codes, model.schema
-    weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
-    shares = weights / weights.sum()
+    codes, schema, shares = sample.codes, model.schema, _shares(sample)
     observed = with_interactions(schema, observed_columns(codes, columns))
     size = max(1, _MAX_CELLS // (len(schema) * model.n_classes))
     pieces = [
@@ -172,6 +176,48 @@ def _relative(
     added *= np.sqrt(shares)[:, None, None] / np.sqrt(seen)
     flat = added.reshape(sample.n_rows, -1)
     return flat, means, np.einsum("ij,ij->j", flat, flat)
+
+
+def _shares(sample: TrainingSet) -> Floats:
+    """Return the share of the total weight of each row, shape (n,)."""
+    weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
+    return np.asarray(weights / weights.sum())
+
+
+def _plain_factors(
+    sample: TrainingSet, plain: Floats, columns: Flags
+) -> tuple[Floats, Floats]:
+    """Return factors of the covariance within classes of what columns say alone.
+
+    Covariances are added up over classes. Shapes (columns, q) and (columns,).
+    """
+    codes, offsets = sample.codes, sample.schema.offsets
+    order = np.argsort(sample.labels, kind="stable")
+    labels = sample.labels[order]
+    first = np.flatnonzero(np.diff(labels, prepend=labels[0] + 1))
+    sizes = np.diff(first, append=len(labels))
+    observed = observed_columns(codes, columns)
+    shares = (_shares(sample)[:, None] * observed)[order]
+    of_class = np.maximum(np.add.reduceat(shares, first), 1e-300)
+    n_columns = observed.shape[1]
+    coded = [j for j in sample.schema.coded.tolist() if j < n_columns]
+    rows = [offsets[j] + codes.column(j)[order].astype(np.int64) for j in coded]
+    covariance = np.zeros((n_columns, n_columns))
+    for channel in contrast(plain).T:
+        added = np.zeros(shares.shape)
+        for j, of_column in zip(coded, rows, strict=True):
+            added[:, j] = channel[of_column]
+        means = np.add.reduceat(shares * added, first) / of_class
+        added = (added - np.repeat(means, sizes, axis=0)) * np.sqrt(shares)
+        covariance += added.T @ added
+    seen = np.sqrt(np.maximum(shares.sum(axis=0), 1e-300))
+    covariance /= np.outer(seen, seen)
+    last = n_columns - 1
+    first_factor = max(n_columns - _PLAIN_FACTORS, 0)
+    values, vectors = eigh(covariance, subset_by_index=[first_factor, last])
+    loadings = _significant(vectors * np.sqrt(values.clip(0.0)), of_all=True)
+    rest = np.maximum(np.diag(covariance) - (loadings**2).sum(axis=1), 0.0)
+    return loadings, _significant(rest)
 
 
 def _loadings(added: Floats) -> Floats:
@@ -197,4 +243,5 @@ def _significant(values: Floats, of_all: bool = False) -> Floats:
     exponents = np.floor(np.log10(np.where(sizes > 0.0, sizes, 1.0)))
     # Quotients of whole numbers and powers of ten are written with these digits.
     powers = 10.0 ** (_DIGITS - 1.0 - exponents)
-    return np.ascontiguousarray(np.round(values * powers) / powers)
+    # A zero has no sign, in a file as well.
+    return np.ascontiguousarray(np.round(values * powers) / powers + 0.0)
