@@ -276,7 +276,7 @@ COLOURS = ["red", "green", "blue"]
 def partly_known(name):
     """Return a fitted classifier, and rows of which any cells may be missing."""
     random = np.random.default_rng(len(name))
-    more = {"ten classes": 10, "three classes": 3, "other shares": 3}
+    more = {"ten classes": 10, "three classes": 3, "other shares": 3, "CAWNB": 3}
     n, k = 400, more.get(name, 2)
     y = random.integers(0, k, n)
     X = pd.DataFrame(
@@ -300,7 +300,10 @@ def partly_known(name):
     if name == "values":
         X.loc[random.random(n) < 0.1 + 0.4 * (y == 1), "text"] = None
         X.loc[random.random(n) < 0.3, "whole"] = np.nan
-    clf = sy.ShrinkageNB(**settings).fit(X, np.array(list("abcdefghij"))[y])
+    clf = sy.ShrinkageNB(**settings)
+    if name == "CAWNB":
+        clf = sy.ClassAttributeWeightedNB(unknown="marginal")
+    clf.fit(X, np.array(list("abcdefghij"))[y])
     rows = X.iloc[random.integers(0, n, 24)].reset_index(drop=True)
     if name == "other shares":
         clf = clf.with_prior({"a": 0.05})
@@ -329,7 +332,7 @@ PARTLY = (
 )
 
 
-@pytest.mark.parametrize("name", PARTLY)
+@pytest.mark.parametrize("name", [*PARTLY, "CAWNB"])
 def test_partly_known_rows_of_the_page_are_those_of_python(name, node, tmp_path):
     clf, rows = partly_known(name)
     data = page_data(clf)

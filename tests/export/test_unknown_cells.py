@@ -56,15 +56,20 @@ CASES = {
     "pairs": (2, {"interactions": PAIRS}),
     "densities": (3, {"numeric": "gaussian"}),
     "constrained": (2, {"constraints": {"size of it": "increasing"}}),
+    "WANBIA": (2, sy.AttributeWeightedNB),
+    "CAWNB": (3, sy.ClassAttributeWeightedNB),
 }
 
 
 @cache
 def fitted(name="two"):
     n_classes, settings = CASES[name]
-    settings = {"interactions": None, "strength": (2.0, 8.0, 2.0), **settings}
-    categories = ["sky", "is new", "town", "grade"]
-    clf = sy.ShrinkageNB(categorical_features=categories, **settings)
+    how = {"categorical_features": ["sky", "is new", "town", "grade"]}
+    if isinstance(settings, dict):
+        how |= {"interactions": None, "strength": (2.0, 8.0, 2.0), **settings}
+        clf = sy.ShrinkageNB(**how)
+    else:
+        clf = settings(unknown="marginal", **how)
     return clf.fit(*made(n_classes=n_classes))
 
 

@@ -3,15 +3,18 @@
 import copy
 import pickle
 import runpy
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.metrics import log_loss
 
 import steelyard as sy
 from steelyard.classifiers.fitted import answering_model
 from steelyard.displays import NomogramDisplay
+from steelyard.exceptions import ParameterError
 from steelyard.persistence.files import load_fitted
 
 pytestmark = pytest.mark.plain
@@ -40,11 +43,32 @@ def default(**settings):
     )
 
 
-@pytest.fixture(scope="module", params=[2, 3])
+SUMS = {
+    "WANBIA": sy.AttributeWeightedNB,
+    "CAWNB": sy.ClassAttributeWeightedNB,
+    "CAVWNB": sy.ValueWeightedNB,
+    "LNB": sy.LogisticNB,
+    "ENB": partial(sy.ExponentialNB, calibrated=True),
+    "CWNB": sy.CollaborativeNB,
+    "joint": sy.JointWeightedNB,
+    "instances": partial(sy.WeightedNB, instances="discriminative"),
+    "value": partial(sy.WeightedNB, missing="value"),
+    "constrained": partial(
+        sy.WeightedNB,
+        **{"weighting": "hierarchy", "bounds": None, "lam": 1.0},
+        constraints={"a": "increasing"},
+    ),
+}
+"""Sums that average over missing cells if they are asked to."""
+
+
+@pytest.fixture(scope="module", params=[2, 3, "WANBIA", "CAWNB"])
 def fitted(request):
     """A model, rows with missing cells, their answers and labels."""
-    X, y = made(n_classes=request.param)
-    clf = default().fit(X, y)
+    of_default = isinstance(request.param, int)
+    X, y = made(n_classes=request.param if of_default else 3)
+    clf = default() if of_default else SUMS[request.param](unknown="marginal")
+    clf.fit(X, y)
     Z = X.where(np.random.default_rng(1).random(X.shape) >= 0.4)
     Z.loc[7, "sky"] = "hail"
     Z.iloc[9] = None
@@ -230,7 +254,7 @@ def test_moments_are_those_of_all_rows_that_were_learned_from(fitted):
         first.predict_proba(Z), whole.predict_proba(Z), atol=1e-9
     )
     again = copy.deepcopy(clf).fit(X[:150], y[:150])
-    same_moments(again, default().fit(X[:150], y[:150]))
+    same_moments(again, clone(clf).fit(X[:150], y[:150]))
 
 
 CHANGED = {
@@ -297,6 +321,52 @@ def test_models_without_moments_add_up():
         np.testing.assert_allclose(found, proba, rtol=0, atol=1e-12)
     with pytest.raises(ValueError, match="marginal"):
         default(unknown="mean").fit(X, y)
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_other_sums_average_if_they_are_asked_to(name):
+    X, y = made()
+    Z = X.where(np.random.default_rng(1).random(X.shape) >= 0.4)
+    published = SUMS[name]().fit(X, y)
+    assert published.unknown == "sum" and published.model_.marginal is None
+    clf = SUMS[name](unknown="marginal").fit(X, y)
+    answers = clf.predict_proba(Z)
+    nothing = clf.predict_proba(Z.iloc[:1].assign(a=np.nan, b=np.nan, sky=None, d=None))
+    np.testing.assert_allclose(nothing[0], np.exp(clf.class_log_prior_), atol=1e-9)
+    np.testing.assert_array_equal(clf.predict_proba(X), published.predict_proba(X))
+    np.testing.assert_allclose(by_scorer(clf, Z), answers, rtol=0, atol=1e-12)
+    assert clf.explain_local(Z.iloc[:3]).next_questions(0) is not None
+    edited = clf.edited([{"column": "b", "remove": True}], break_shapes=True)
+    assert edited.model_.marginal is not None
+    np.testing.assert_array_equal(edited.unedited().predict_proba(Z), answers)
+    assert np.abs(answers - published.predict_proba(Z)).max() > 1e-3
+    clf.set_params(unknown="sum")
+    np.testing.assert_array_equal(clf.predict_proba(Z), published.predict_proba(Z))
+
+
+def test_what_is_no_single_sum_says_so():
+    X, y = made(n_classes=3)
+    for clf in (
+        sy.RegularizedNB(unknown="marginal"),
+        sy.WeightedNB(unknown="marginal", multiclass="one-vs-one"),
+    ):
+        with pytest.raises(ParameterError, match=r"several\. Use unknown='sum'"):
+            clf.fit(X, y)
+    with pytest.raises(ParameterError, match="marginal"):
+        sy.WeightedNB(unknown="mean").fit(X, y)
+
+
+def test_moments_of_other_sums_do_not_depend_on_where_the_rows_are(tmp_path):
+    X, y = made(n_classes=3)
+    clf = SUMS["CAWNB"](unknown="marginal").fit(X, y)
+    X.assign(y=y).to_csv(tmp_path / "rows.csv", index=False)
+    scanned = SUMS["CAWNB"](unknown="marginal")
+    scanned.fit(sy.scan(tmp_path / "rows.csv", target="y"))
+    same_moments(clf, scanned)
+    frames = pytest.importorskip("dask.dataframe")
+    table = frames.from_pandas(X.assign(y=y), npartitions=3)
+    spread = SUMS["CAWNB"](unknown="marginal").fit(table, "y")
+    same_moments(clf, spread)
 
 
 def test_models_with_learned_weights_cannot_be_merged():

@@ -25,9 +25,12 @@ from steelyard._common.settings import (
     word,
 )
 from steelyard.classifiers.base.estimator import DEVICE_SETTING, StandardNB
+from steelyard.exceptions import ParameterError
+from steelyard.fitting.default.unknown import marginal_of
 from steelyard.fitting.fit import Fit
 from steelyard.fitting.problem import fit_weights
 from steelyard.fitting.recipe import PenaltySetting, Recipe
+from steelyard.fitting.shapes import resolve_shapes
 from steelyard.instances import (
     INSTANCES,
     InstanceWeighting,
@@ -36,6 +39,7 @@ from steelyard.instances import (
 )
 from steelyard.losses import LOSSES, ExponentialLoss, Loss, resolve_loss
 from steelyard.model.base import RowsNeeded
+from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
 from steelyard.model.uncertainty import Uncertainty
 from steelyard.proba.smoothing import Estimation
@@ -48,6 +52,12 @@ _PAIR = listed(NONE | number() | INFINITE, 2)
 BOUNDS = (NONE | _PAIR | listed(_PAIR) | mapped(COLUMN, _PAIR)).called(
     "None, a pair (low, high) of numbers, one pair for each attribute, or a mapping "
     "from attribute to pair"
+)
+
+_SEVERAL_SUMS = (
+    "unknown='marginal' averages over the missing cells of one sum, and {} with these "
+    "settings learns several. Use unknown='sum', or another weighting than 'mixture' "
+    "with multiclass='native'."
 )
 
 
@@ -189,6 +199,14 @@ class WeightedNB(SolvedNB):
         about="One model for all classes, or one for each pair with summed "
         "probabilities.",
     )
+    unknown: str = setting(
+        default="sum",
+        allowed=word("marginal", "sum"),
+        about='How rows with missing cells are answered: with "sum", as published, '
+        'they add nothing; "marginal" averages over what these cells may be, given the '
+        "others, as ``ShrinkageNB`` does. A model of several sums has no such average. "
+        'A fitted model can be changed to "sum".',
+    )
     calibrated: bool = setting(
         default=False,
         allowed=FLAG,
@@ -269,6 +287,8 @@ class WeightedNB(SolvedNB):
 
     def _recipe(self) -> Recipe:
         recipe = super()._recipe()
+        if self.unknown != "sum" and self.weighting == "mixture":
+            raise ParameterError(_SEVERAL_SUMS.format(type(self).__name__))
         loss = resolve_loss(self.loss, bool(self.published_gradient))
         if self.solver == "published" and self.loss == "exponential":
             loss = ExponentialLoss(highest=700.0)
@@ -288,3 +308,14 @@ class WeightedNB(SolvedNB):
 
     def _estimation(self) -> Estimation:
         return replace(super()._estimation(), unbiased=self.variance == "sample")
+
+    def _fit(self, recipe: Recipe, training: TrainingSet, **rows: Any) -> Fit:
+        fit = super()._fit(recipe, training, **rows)
+        if self.unknown == "sum":
+            return fit
+        model, used = fit.model, fit.training or training
+        if not isinstance(model, NBModel):
+            raise ParameterError(_SEVERAL_SUMS.format(type(self).__name__))
+        shapes = resolve_shapes(self.constraints, used.schema, used.classes)
+        marginal = marginal_of(model, used, fit.log_prior, 0, shapes.columns)
+        return replace(fit, model=replace(model, marginal=marginal))

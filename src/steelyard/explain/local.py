@@ -305,7 +305,7 @@ class LocalExplanation(Tabular):
         if not isinstance(self.model, NBModel) or self.model.marginal is None:
             raise ParameterError(
                 "Only a model that averages over missing cells knows what they would "
-                "change: ShrinkageNB with unknown='marginal'."
+                "change: ShrinkageNB, or WeightedNB with unknown='marginal'."
             )
         c = int(self.probabilities[row].argmax())
         if target is not None:
