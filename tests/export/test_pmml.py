@@ -129,6 +129,15 @@ def test_carriage_returns_and_large_classes_in_jpmml():
         assert check(sy.NaiveBayes().fit(X, [label, 1] * 10), X, "pmml").agrees
 
 
+@pytest.mark.engines
+def test_text_of_numpy_is_text_in_jpmml():
+    pytest.importorskip("jpmml_evaluator")
+    X = pd.DataFrame({"sky": ["sun", "rain"] * 10})
+    clf = sy.NaiveBayes().fit(X, ["play", "stay"] * 10)
+    cells = pd.DataFrame({"sky": np.array([np.str_("sun"), None, np.str_("never")])})
+    assert check(clf, cells, "pmml").agrees
+
+
 METHODS = ["NB", "GNB", "RNB", "ENB", "BNB", "LNB"]
 
 

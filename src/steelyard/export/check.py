@@ -523,6 +523,8 @@ def _in_jpmml(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
     n_results = 1 + len(clf.classes_) + bool(plan_of(clf).counted())
     names = names[-n_results:]
     plain = X.astype(object).where(X.notna(), None)
+    # It answers nothing for text of NumPy.
+    plain = plain.map(lambda cell: str(cell) if isinstance(cell, str) else cell)
     outputs = evaluator.evaluateAll(plain, parallelism=1)
     labels, *proba = (outputs[name].tolist() for name in names)
     return labels, list(map(list, zip(*proba, strict=True)))
