@@ -155,8 +155,11 @@ def cwnb_sentences(
         }
         values["by_size"] = _listed(by_method, "")
         values["n_large"] = int(is_large.sum())
+        # Of the others print has no number of sets ahead.
         values["more_on_large"] = all(
-            share > shares["small"][name] for name, share in shares["large"].items()
+            shares["large"][name] > shares["small"][name]
+            for name, theirs in tally.items()
+            if len(theirs) == 3
         )
     if n > 1:
         scores = {name: list(columns[name].values()) for name in ("CWNB", *tally)}
