@@ -40,7 +40,7 @@ def test_datasets_fetches_what_is_missing_and_goes_on_after_a_failure(
 ):
     asked = []
 
-    def fetch(entry, where):
+    def fetch(entry, where, progress):
         asked.append(entry["name"])
         if entry["name"] == "labor":
             raise OSError("no route to host")
@@ -62,7 +62,7 @@ def test_datasets_fetches_what_is_missing_and_goes_on_after_a_failure(
 def test_an_archive_that_cannot_be_reached_is_tried_once(folder, run, monkeypatch):
     asked = []
 
-    def fetch(entry, where):
+    def fetch(entry, where, progress):
         asked.append(entry["name"])
         raise ConnectionError("no answer")
 
@@ -76,7 +76,7 @@ def test_an_archive_that_cannot_be_reached_is_tried_once(folder, run, monkeypatc
 
 
 def test_datasets_fetches_into_the_cache(folder, run, monkeypatch, tmp_path):
-    def fetch(entry, where):
+    def fetch(entry, where, progress):
         (where / "zoo.arff").write_text(ARFF)
         return True
 

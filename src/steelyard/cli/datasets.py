@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from steelyard.cli import options, output
@@ -96,7 +96,7 @@ def _fetch_missing(entries: list[Mapping[str, str]], folder: Path) -> int:
         end = f"no source is known: put {name}.arff into {str(folder)!r}"
         try:
             if source:
-                same = fetch_dataset(entry, folder)
+                same = fetch_dataset(entry, folder, progress=_show_progress(name))
                 end = "fetched, cell by cell as in the documentation"
                 if not same:
                     end = "fetched; it is another copy than that of the documentation"
@@ -114,3 +114,15 @@ def _fetch_missing(entries: list[Mapping[str, str]], folder: Path) -> int:
             file=sys.stderr,
         )
     return failed + sum(map(len, unreachable.values()))
+
+
+def _show_progress(name: str) -> Callable[[int, int | None], None] | None:
+    """Return what shows on a terminal how many bytes of a file have come."""
+    if not sys.stderr.isatty():
+        return None
+
+    def show(done: int, total: int | None) -> None:
+        of = "" if total is None else f" of {total / 1e6:.1f}"
+        print(f"\r{name}: {done / 1e6:.1f}{of} MB ", end="\r", file=sys.stderr)
+
+    return show

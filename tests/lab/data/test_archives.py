@@ -1,6 +1,5 @@
 """Fetching data sets: interrupted, slow and wrong answers of a server here."""
 
-import gc
 import os
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -49,59 +48,75 @@ def server():
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
-            asked.append(self.path)
+            begin = int(self.headers.get("Range", "bytes=0-")[6:-1])
+            asked.append(begin)
             kind, body = answers.pop(0)
             if isinstance(kind, int):
                 return self.send_error(kind)
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
+            resumes = begin and kind != "whole"
+            rest = body[begin:] if resumes else body
+            self.send_response(206 if resumes else 200)
+            if resumes:
+                of = f"bytes {begin}-{len(body) - 1}/{len(body)}"
+                self.send_header("Content-Range", of)
+            self.send_header("Content-Length", str(len(rest)))
             self.end_headers()
-            self.wfile.write(body[:40] if kind == "cut" else body)
+            self.wfile.write(rest[:40] if kind in ("cut", "slow") else rest)
+            self.wfile.flush()
+            if kind == "slow":
+                over.wait(5)
 
         def log_message(self, *args):
             pass
 
+    over = threading.Event()
     listener = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=listener.serve_forever, args=(0.01,))
     thread.start()
     url = f"http://127.0.0.1:{listener.server_port}/toy.arff"
     yield SimpleNamespace(answers=answers, asked=asked, url=url)
+    over.set()
     listener.shutdown()
     thread.join()
     listener.server_close()
 
 
-QUICK = {"delay": 0.0}
+QUICK = {"pause": 0.0, "timeout": 0.3}
 
 
-# The library that fetches leaves sockets of failed attempts to the collector.
-SOCKETS = pytest.mark.filterwarnings(
-    "ignore:Retry downloading", "ignore::pytest.PytestUnraisableExceptionWarning"
-)
+@pytest.mark.parametrize("first", ["cut", "slow"])
+def test_an_interrupted_download_goes_on_where_it_stopped(server, tmp_path, first):
+    server.answers += [(first, ARFF), (503, b""), ("ok", ARFF)]
+    seen = []
+    path = download(
+        server.url, tmp_path / "a" / "x", progress=lambda *n: seen.append(n), **QUICK
+    )
+    assert path.read_bytes() == ARFF
+    assert server.asked == [0, 40, 40]
+    assert seen[-1] == (len(ARFF), len(ARFF)) and not list(path.parent.glob("*.part"))
 
 
-@SOCKETS
-def test_a_download_that_fails_is_tried_again(server, tmp_path):
-    server.answers += [("cut", ARFF), (503, b""), ("ok", ARFF)]
-    download(server.url, tmp_path / "a" / "x", **QUICK)
-    assert (tmp_path / "a" / "x").read_bytes() == ARFF
-    assert [*(tmp_path / "a").iterdir()] == [tmp_path / "a" / "x"]
-    gc.collect()
+def test_a_server_that_cannot_go_on_begins_again(server, tmp_path):
+    server.answers += [("cut", ARFF), ("whole", ARFF)]
+    assert download(server.url, tmp_path / "x", **QUICK).read_bytes() == ARFF
+    (tmp_path / "y.part").write_bytes(ARFF + b"more")
+    server.answers += [(416, b""), ("ok", ARFF)]
+    assert download(server.url, tmp_path / "y", **QUICK).read_bytes() == ARFF
 
 
-@SOCKETS
-def test_failures_name_the_file_and_its_address(server, tmp_path):
-    server.answers += [(404, b"")] * 2
-    with pytest.raises(OSError, match=r"toy.arff could not be fetched: .*404") as info:
-        download(server.url, tmp_path / "x", n_retries=1, **QUICK)
-    assert not isinstance(info.value, ConnectionError)
-    assert len(server.asked) == 2 and not (tmp_path / "x").exists()
-    gc.collect()
+def test_what_is_absent_is_asked_for_once_and_failures_a_few_times(server, tmp_path):
+    server.answers += [(404, b"")]
+    with pytest.raises(OSError, match=r"after 1 attempt:.*404"):
+        download(server.url, tmp_path / "x", **QUICK)
+    server.answers += [(500, b"")] * 3
+    with pytest.raises(OSError, match=r"after 3 attempts.*500"):
+        download(server.url, tmp_path / "x", attempts=3, **QUICK)
+    assert len(server.asked) == 4 and not (tmp_path / "x").exists()
 
 
 def test_a_server_that_is_not_there_is_a_connection_error(tmp_path):
-    with pytest.raises(ConnectionError, match="refused"):
-        download("http://127.0.0.1:9/x", tmp_path / "x", n_retries=0, **QUICK)
+    with pytest.raises(ConnectionError, match=r"after 2 attempts: .*refused"):
+        download("http://127.0.0.1:9/x", tmp_path / "x", attempts=2, **QUICK)
 
 
 @pytest.fixture

@@ -11,15 +11,18 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.error import HTTPError, URLError
+from urllib.error import URLError
+from urllib.request import Request, urlopen
 
 import numpy as np
-from sklearn.datasets import fetch_file
 
+from steelyard._common.text import counted
 from steelyard.exceptions import TableError
 from steelyard.io.dataset import DataSet, read_dataset
 from steelyard.lab.data.datasets import load_dataset
@@ -27,22 +30,77 @@ from steelyard.lab.data.datasets import load_dataset
 if TYPE_CHECKING:
     import pandas
 
+Progress = Callable[[int, int | None], None]
+"""Called with the number of bytes that are there, and of all, if that is known."""
 
-def download(url: str, path: Path, **options: Any) -> None:
-    """Fetch a file unless it is there; ``options`` are those of ``fetch_file``.
+_BLOCK = 1 << 16
+_TRY_AGAIN = (408, 416, 429)
 
-    If there is no answer at all, the error is a ``ConnectionError``.
+
+def download(
+    url: str,
+    path: Path,
+    *,
+    attempts: int = 5,
+    pause: float = 1.0,
+    timeout: float = 30.0,
+    progress: Progress | None = None,
+) -> Path:
+    """Fetch a file, going on from what an interrupted attempt has left.
+
+    A failed attempt is followed by another after a pause, each twice as long as the one
+    before; an answer such as "not found" ends it at once. If no attempt has reached the
+    server, the error is a ``ConnectionError``.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        fetch_file(url, path.parent, path.name, **options)
-    except OSError as error:
-        no_answer = isinstance(error, URLError) and not isinstance(error, HTTPError)
-        kind = ConnectionError if no_answer else OSError
-        raise kind(f"{url} could not be fetched: {error}") from error
+    part = path.with_name(f"{path.name}.part")
+    for attempt in range(attempts):
+        try:
+            _go_on(url, part, timeout, progress)
+        except (OSError, HTTPException) as error:
+            code = getattr(error, "code", None)
+            if code == 416:  # the part is no beginning of what is there now
+                part.unlink(missing_ok=True)
+            final = code is not None and code < 500 and code not in _TRY_AGAIN
+            if final or attempt == attempts - 1:
+                problem, kind = str(error) or type(error).__name__, OSError
+                if code is None and isinstance(error, URLError):
+                    problem, kind = str(error.reason), ConnectionError
+                tried = f"after {counted(attempt + 1, 'attempt')}: {problem}"
+                raise kind(f"{url} could not be fetched, {tried}") from error
+            time.sleep(pause * 2**attempt)
+        else:
+            break
+    os.replace(part, path)
+    return path
 
 
-def fetch_dataset(entry: Mapping[str, str], folder: Path, **options: Any) -> bool:
+def _go_on(url: str, part: Path, timeout: float, progress: Progress | None) -> None:
+    """Fetch what is missing of a part, or all of it if the server must begin again."""
+    done = part.stat().st_size if part.exists() else 0
+    request = Request(url, headers={"Range": f"bytes={done}-"} if done else {})
+    with urlopen(request, timeout=timeout) as answer:
+        if f"bytes {done}-" not in answer.headers.get("Content-Range", ""):
+            done = 0
+        length = answer.headers.get("Content-Length")
+        total = None if length is None else done + int(length)
+        with part.open("ab" if done else "wb") as file:
+            while block := answer.read1(_BLOCK):
+                file.write(block)
+                done += len(block)
+                if progress is not None:
+                    progress(done, total)
+    if total is not None and done != total:
+        raise OSError(f"the answer was cut after {done:,} of {total:,} bytes")
+
+
+def fetch_dataset(
+    entry: Mapping[str, str],
+    folder: Path,
+    *,
+    progress: Progress | None = None,
+    **options: Any,
+) -> bool:
     """Fetch a data set of the catalogue into a folder, as ARFF.
 
     Options are those of ``download``. Returns whether its cells are those of the copy
@@ -58,7 +116,8 @@ def fetch_dataset(entry: Mapping[str, str], folder: Path, **options: Any) -> boo
             url = f"https://raw.githubusercontent.com/{repository}/{path}"
         is_arff = url.endswith(".arff")
         raw = folder / "downloads" / f"{entry['name']}{'.arff' if is_arff else '.csv'}"
-        download(url, raw, **options)
+        if not raw.exists():
+            download(url, raw, progress=progress, **options)
         try:
             data = _read(entry, raw, {} if is_arff else {"format": "csv"})
         except (ValueError, OSError) as error:
