@@ -451,8 +451,14 @@ def test_the_page_links_to_each_of_its_tables():
     docs = Path(documents.__file__).parents[1] / "docs"
     text = (docs / "reproduction.md").read_text(encoding="utf-8")
     linked = re.findall(r"\]\(tables/([^)]+)\)", text)
-    assert sorted(linked) == sorted(path.name for path in (docs / "tables").iterdir())
-    for path in (docs / "tables").iterdir():
+    # Other pages have tables there, too.
+    tables = [
+        path
+        for path in (docs / "tables").iterdir()
+        if path.name.startswith((*PAPERS, "study"))
+    ]
+    assert sorted(linked) == sorted(path.name for path in tables)
+    for path in tables:
         rows = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
         assert len({len(row) for row in rows}) == 1, path.name
         assert len(rows) > 8 and len(set(rows[0])) == len(rows[0]), path.name
