@@ -131,7 +131,7 @@
     const { leaf, first, second } = state.compared, plain = { ...leaf.marginal.plain, scale: 1 };
     const terms = plain.terms.filter(({ column }) => column === j), base = scoring.baseOf(plain);
     if (!isShare()) return possible(j, terms, plain, first, second, (row) => row).amounts;
-    return along(attributes[j]).map((x) => scoring.softmax(plus(base, [amountsOf(terms, j, x, plain)]))[state.shown]);
+    return along(attributes[j]).map((x) => marginal.withRatio(leaf.marginal, scoring.softmax(plus(base, [amountsOf(terms, j, x, plain)])))[state.shown]);
   }
 
   // Which part of what a known column adds is what it says of the unknown ones.
