@@ -8,6 +8,7 @@ from sklearn.datasets import load_iris
 
 import steelyard
 from steelyard.cli import methods
+from steelyard.cli.reproduce import PAPERS
 from steelyard.lab.protocols import PROTOCOLS
 
 
@@ -52,6 +53,12 @@ def test_methods_describes_one(run, run_json, refused):
         "doi = {10.1109/ACCESS.2020.3044946}",
     ):
         assert part in out
+    words = run_json("methods", "RNB")["compare"]
+    command, _, rest = words.partition("; ")
+    assert rest == "the tables of its paper, steelyard reproduce rnb --quick"
+    assert command.endswith("--methods RNB,NB --protocol published-rnb")
+    command = command.replace("iris wine", "iris").split()
+    assert "RNB" in run(*command[1:], "--folds", "2").out
     known = run_json("methods", "TAN")["as published"]
     assert known == 'sy.method("TAN"), as far as is known; see what is left open'
     assert run_json("methods", "SHNB")["as published"] == "not a published method"
@@ -77,6 +84,12 @@ def test_each_method_has_a_model_references_and_settings_that_exist(entry):
             assert any(f"{key}=" in about for key in keys), entry.acronym
         X, y = load_iris(return_X_y=True)
         classifier.fit(X[::5], y[::5]).predict(X)
+
+
+def test_papers_whose_tables_are_measured_are_those_of_the_command():
+    papers = {entry.paper for entry in steelyard.methods()}
+    assert set(methods._REPEATED) <= papers
+    assert sorted(methods._REPEATED.values()) == sorted(PAPERS)
 
 
 def test_references_and_settings_as_published_are_of_methods():

@@ -13,6 +13,14 @@ from steelyard.exceptions import ParameterError
 if TYPE_CHECKING:
     from steelyard.classifiers.registry import Method
 
+# Papers whose tables a command measures.
+_REPEATED = {
+    "Wang, Ren & Bai, IEEE Access 2020": "rnb",
+    "Zhang, Jiang & Li, KAIS 2021": "cwnb",
+    "Kim & Lee, IEEE Access 2022": "exponential",
+    "IBM SPSS Statistics Algorithms, Naive Bayes": "spss",
+}
+
 ABOUT = "list every method, find some by a word, or describe one"
 EXAMPLES = """
 steelyard methods
@@ -95,8 +103,20 @@ def facts_of(entry: Method) -> dict[str, Any]:
         "model": section_of(entry, page),
         "defaults": ", ".join(f"{key}={value!r}" for key, value in settings.items()),
         "as published": call,
+        "compare": _commands(entry, protocol),
         "bibtex": "\n\n".join(["", *references_of(entry)]).strip() or "none",
     }
+
+
+def _commands(entry: Method, protocol: str) -> str:
+    """Return commands that compare a method, and repeat its paper where they can."""
+    others = "GNB" if entry.acronym == "NB" else "NB"
+    command = f"steelyard compare iris wine --methods {entry.acronym},{others}"
+    if protocol:
+        command += f" --protocol {protocol}"
+    if paper := _REPEATED.get(entry.paper):
+        command += f"; the tables of its paper, steelyard reproduce {paper} --quick"
+    return command
 
 
 def read_document(name: str) -> str:
