@@ -62,7 +62,7 @@ def test_a_misspelt_model_file_is_suggested(run, tmp_path):
     (tmp_path / "model.json").touch()
     done = run("predict", tmp_path / "modl.json", "a.csv")
     assert done.status == 2
-    assert "modl.json is not there. Close: 'model.json'." in done.err
+    assert "modl.json. Close: 'model.json'." in done.err
 
 
 def test_version_is_the_package_version():

@@ -69,7 +69,7 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int)
         styled = zip(cells, sides, strict=True)
         made = [
             element(
-                tag,
+                tag if cell else "td",  # a header without text is none
                 cell if isinstance(cell, Markup) else escape(cell),
                 style=f"text-align:{side}",
             )

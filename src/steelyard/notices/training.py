@@ -574,20 +574,24 @@ def _column_notices(data: _TrainingData) -> Iterator[Notice]:
 
 
 def _of_groups(data: _TrainingData, column: int, n_values: int) -> Iterator[Notice]:
-    """Report a column whose name is that of an identifier, with a few rows a value."""
+    """Report a column called an identifier, with several rows for each value."""
     numbers = data.ranges[column]
     if numbers is not None:
         is_code = numbers.is_whole and data.table is not None
         n_values = len(np.unique(data.sample(column))) if is_code else 0
     n_rows = data.training.n_rows
-    if n_values < _MANY_VALUES or n_rows > _MAX_ROWS_OF_ID * n_values:
+    if n_values < _MANY_VALUES:
         return
-    text = (
-        f"named like an identifier, with {n_values:,} values in {n_rows:,} rows: rows "
-    )
-    text += "that belong together may be in different folds, so that cross-validated "
-    text += "figures are too optimistic"
-    yield Notice("row-groups", text, data.names[column], n_rows, "", _LEAVE_OUT)
+    text, advice = f"named like an identifier, with {n_values:,} values", _LEAVE_OUT
+    if n_rows <= _MAX_ROWS_OF_ID * n_values:
+        text += f" in {n_rows:,} rows: rows that belong together may be in different "
+        text += "folds, so that cross-validated figures are too optimistic"
+    elif numbers is not None:
+        text += ", whose sizes count as if they measured something"
+        advice = f"declare them as categories, or {_LEAVE_OUT}"
+    else:
+        return
+    yield Notice("row-groups", text, data.names[column], n_rows, "", advice)
 
 
 def _of_categories(
