@@ -15,7 +15,8 @@ import numpy as np
 
 from reproduction.engine import Run, Values
 from reproduction.exponential_loss import attributes_selected
-from reproduction.report import Columns, mean
+from reproduction.report import SEED, Columns, mean
+from steelyard.classifiers.spss import SPSSNaiveBayes
 from steelyard.lab.data.datasets import TASKS, load_dataset
 from steelyard.lab.statistics import corrected_t_test, wilcoxon_signed_rank
 
@@ -390,3 +391,35 @@ def _selected(run: Run) -> Values:
         values["zernike"] = _listed(left, ".1f")
         values["a_fifth"] = _near(left, dict.fromkeys(methods, 20.0), 5)
     return values
+
+
+# --------------------------------------------------------------------- SPSS's manual
+
+
+def spss_sentences(
+    run: Run,
+    sentences: Sequence[Sentence],
+    sizes: Sequence[int],
+    largest: Sequence[int],
+) -> Values:
+    """Test the figures of the manual's formulas: how far a search goes, rows drawn.
+
+    Of tables of random bits with these numbers of predictors, two of them forced, the
+    largest subset that is tried is counted.
+    """
+    rng, found = np.random.default_rng(SEED), []
+    for n_predictors in sizes:
+        table = rng.integers(0, 2, size=(60, n_predictors))
+        labels = rng.integers(0, 2, size=60)
+        fitted = SPSSNaiveBayes(forced=[0, 1]).fit(table, labels)
+        found.append(fitted.selection_path_[-1]["size"])
+    drawn = SPSSNaiveBayes().n_simulated
+    values = {
+        "sizes": ", ".join(map(str, sizes)),
+        "printed": ", ".join(map(str, largest)),
+        "found": ", ".join(map(str, found)),
+        "same": found == list(largest),
+        "drawn": f"{drawn:,}",
+        "thousand": drawn == 1_000,
+    }
+    return _filled(run, sentences, values)
