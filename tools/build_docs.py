@@ -99,7 +99,8 @@ def make_accessible(site: Path) -> None:
         'aria-label="All pages">',
         '<aside class="toc-drawer">': '<aside class="toc-drawer" '
         'aria-label="On this page">',
-        # Wide tables scroll, with the keyboard too.
+        # What is wide scrolls, with the keyboard too.
+        '<div class="highlight"><pre>': '<div class="highlight"><pre tabindex="0">',
         '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',
     }
     for page in site.rglob("*.html"):
