@@ -31,7 +31,9 @@ def _filled(run: Run, sentences: Iterable[Sentence], values: Values) -> Values:
         try:
             row |= {key: text.format_map(values) for key, text in sentence.items()}
             if "reached" in sentence:
-                row["reached"] = run.judged(values[sentence["reached"]])
+                holds = bool(values[sentence["reached"]])
+                # A document without data sets has no part of them alone.
+                row["reached"] = run.judged(holds) if run.paper.data else holds
         except KeyError:
             continue
         rows.append(row)
