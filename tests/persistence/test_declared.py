@@ -74,15 +74,15 @@ def test_table_and_class_allow_the_same_values(name):
     assert n_allowed or not checks
 
 
-def test_a_whole_file_is_checked_with_the_standard_library_alone(tmp_path):
+def test_reading_a_file_loads_no_library_but_numpy(tmp_path):
     X = [["a", 1.0], ["b", 2.5], ["a", 0.5], ["b", None]] * 6
     sy.ShrinkageNB().fit(X, [0, 1] * 12).save(tmp_path / "model.json")
     code = (
         "import sys\n"
         "from steelyard.persistence import read\n"
         "print(read('model.json').estimator)\n"
-        "print([m for m in sys.modules if m.partition('.')[0] in {'numpy', 'sklearn',"
-        " 'scipy', 'numba', 'narwhals', 'pandas', 'pyarrow', 'joblib'}])"
+        "print([m for m in sys.modules if m.partition('.')[0] in {'sklearn', 'scipy',"
+        " 'numba', 'narwhals', 'pandas', 'pyarrow', 'joblib'}])"
     )
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)

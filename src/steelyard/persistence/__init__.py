@@ -9,7 +9,7 @@
   ``declared.json``.
 - ``content``: from a classifier to the content of its file and back.
 
-All but ``content`` load nothing but the standard library, and no classifier.
+All but ``content`` load no library but NumPy, and no classifier.
 """
 
 from typing import TYPE_CHECKING
