@@ -53,7 +53,7 @@ class Measured(NamedTuple):
 
 def held_stronger(factor: float) -> Any:
     """Return a context in which the strengths that are chosen are multiplied."""
-    first = shrinkage.choose
+    first: Any = vars(shrinkage)["choose"]
 
     def choose(*arguments: Any) -> Any:
         choice = first(*arguments)
