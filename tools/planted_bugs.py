@@ -66,7 +66,7 @@ BUGS = (
     ),
     Bug(
         "a range in a model file not checked",
-        "if numbers and not (low <= min(numbers) and max(numbers) <= high):",
+        "if numbers.size and not (low <= numbers.min() and numbers.max() <= high):",
         "if False:",
     ),
     Bug(
