@@ -356,6 +356,8 @@ def test_what_is_no_single_sum_says_so():
         sy.WeightedNB(unknown="mean").fit(X, y)
 
 
+# Hashes overflow on purpose, which scalars of NumPy tell.
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 def test_moments_of_other_sums_do_not_depend_on_where_the_rows_are(tmp_path):
     X, y = made(n_classes=3)
     clf = SUMS["CAWNB"](unknown="marginal").fit(X, y)

@@ -611,7 +611,11 @@ def test_deviance_methods_are_near_print_on_small_tasks():
     tables = ("Table 2", "Table 3", "Table 4", "Table 5")
     measured = [s for s in paper.sections if s["title"].startswith(tables)]
     paper = replace(paper, data=names, sections=measured)
-    sections = real_run(paper).measure()
+    sections = [
+        section
+        for section in real_run(paper).measure()
+        if "relative improvement" not in section.title
+    ]
     assert [section.title.split(":")[0] for section in sections] == [
         "Table 2",
         "Table 3",
