@@ -365,10 +365,10 @@ class PartialRows:
         shift, first = np.zeros(len(self.start)), np.zeros(1, dtype=np.int64)
         if not (rates > 0.0).all():
             return shift
-        target = contrast(np.log(rates))
+        target, roots = contrast(np.log(rates)), _roots(scale**2 * self._nothing)
         for _ in range(_MAX_STEPS):
             mean = scale * (self.start + shift)[None, :]
-            proba = expected_softmax(mean, scale**2 * self._nothing, first)
+            proba = _mean_softmax(mean, roots, first)
             step = (target - contrast(np.log(proba[0]))) / scale
             shift = shift + step
             if np.abs(step).max() < _SHIFT_TOLERANCE:
@@ -549,16 +549,27 @@ def expected_softmax(mean: Floats, variance: Floats, pattern_of: Ints) -> Floats
 
     The covariance of a row is one of ``variance`` (P, C, C).
     """
-    n_rows, n_channels = mean.shape
-    if n_channels == 1:
-        deviations = np.sqrt(np.maximum(variance[:, 0, 0], 0.0))[pattern_of]
-        out = np.zeros((n_rows, 2))
-        nodes, weights = np.array(HERMITE).T.copy()
-        scoring.mean_logistic(mean[:, 0].copy(), deviations, nodes, weights, out)
-        return out
+    return _mean_softmax(mean, _roots(variance), pattern_of)
+
+
+def _roots(variance: Floats) -> Floats:
+    """Return the symmetric square roots of covariances, shape (P, C, C)."""
+    if variance.shape[1] == 1:
+        return np.sqrt(np.maximum(variance, 0.0))
     values, vectors = np.linalg.eigh(variance)
     spread = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-    roots = np.ascontiguousarray(spread @ vectors.transpose(0, 2, 1))
+    return np.ascontiguousarray(spread @ vectors.transpose(0, 2, 1))
+
+
+def _mean_softmax(mean: Floats, roots: Floats, pattern_of: Ints) -> Floats:
+    """Return the mean of the softmax, given square roots of the covariances."""
+    n_rows, n_channels = mean.shape
+    if n_channels == 1:
+        out = np.zeros((n_rows, 2))
+        nodes, weights = np.array(HERMITE).T.copy()
+        deviations = roots[:, 0, 0][pattern_of]
+        scoring.mean_logistic(mean[:, 0].copy(), deviations, nodes, weights, out)
+        return out
     out = np.zeros((n_rows, n_channels))
     points = np.array(radii(n_channels))
     scoring.mean_softmax(mean, roots, pattern_of, points, out)
