@@ -163,15 +163,17 @@ def on_some_folds(rows: list[Row], title: str) -> str:
         for m in reversed(MEASURED):
             cells += [MEASURES[m].text(value) for value in same[m].mean(axis=0)]
             cells += [_tally(leads[method, m]), _p(corrected[method, m])]
+        cells += [f"{seconds:.1f}" for seconds in same["fit_seconds"].mean(axis=0)]
         lines.append([Cell(text) for text in cells])
     header = ["method", "data sets", "folds"]
     for m in reversed(MEASURED):
         name = MEASURES[m].title
         header += [f"{CONTROL}: {name}", f"method: {name}", "better/equal/worse"]
         header += ["p by Holm"]
+    header += [f"{CONTROL}: seconds of a fit", "method: seconds of a fit"]
     note = (
         f"Better, equal and worse are of {CONTROL}. Wilcoxon's signed ranks over data "
-        "sets, corrected for all p of the table."
+        "sets, corrected for all p of the table. Fits had one thread each."
     )
     return table_to_markdown(ReportTable(title, header, lines, notes=[note]), "###")
 
@@ -186,7 +188,7 @@ def on_same_folds(rows: list[Row], method: str) -> dict[str, Any]:
     both = {place: fit for place, fit in fits.items() if len(fit) == 2}
     names = list(dict.fromkeys(place[0] for place in both))
     out: dict[str, Any] = {"names": names, "folds": len(both)}
-    for measure in MEASURED:
+    for measure in (*MEASURED, "fit_seconds"):
         table = [
             [
                 np.mean([f[m][measure] for place, f in both.items() if place[0] == n])

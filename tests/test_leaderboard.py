@@ -23,7 +23,11 @@ def fit(dataset, method, fold, accuracy, log_loss=0.5, status="ok"):
     """Return the row of a fit on 100 rows, ten of them for testing."""
     row = {"dataset": dataset, "method": method, "protocol": "honest", "repeat": 0}
     row |= {"fold": fold, "status": status, "n_train": 90, "n_test": 10}
-    return dict.fromkeys(COLUMNS) | row | {"accuracy": accuracy, "log_loss": log_loss}
+    return (
+        dict.fromkeys(COLUMNS)
+        | row
+        | {"accuracy": accuracy, "log_loss": log_loss, "fit_seconds": 2.0}
+    )
 
 
 def fits(method, accuracy, folds=range(10), sets=SETS, log_loss=0.5):
@@ -53,6 +57,7 @@ def test_a_method_with_few_folds_is_compared_on_those(tool, rows):
     found = cells(text, "EBM")
     assert found[1:6] == ["2", "4", "0.5500", "0.7500", "2/0/0"]
     assert found[7:9] == ["80.50", "75.50"]
+    assert found[11:] == ["2.0", "2.0"]
     assert tool["whole_methods"](rows) == ["SHNB", "RandomForest", "NB"]
 
 

@@ -8,7 +8,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 import steelyard as sy
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.default import unknown
+from steelyard.fitting import unknown
 from steelyard.model.marginal import contrast, expected_softmax
 
 pytestmark = pytest.mark.plain

@@ -41,11 +41,11 @@ from steelyard.fitting.default.interactions import (
 )
 from steelyard.fitting.default.strengths import START, Choice, Strengths, choose
 from steelyard.fitting.default.uncertainty import uncertainty_of
-from steelyard.fitting.default.unknown import marginal_of
 from steelyard.fitting.fit import Fit
 from steelyard.fitting.problem import fit_weights
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.shapes import resolve_shapes
+from steelyard.fitting.unknown import marginal_of
 from steelyard.losses import resolve_loss
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import Encoding, TrainingSet
@@ -182,14 +182,7 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         about="Whether the model keeps how uncertain it is, for ``predict_interval``; "
         "files are up to twice as large.",
     )
-    unknown: str = setting(
-        default="marginal",
-        allowed=word("marginal", "sum"),
-        about='How rows with missing cells are answered: "marginal" averages over what '
-        'these cells may be, given the others; with "sum" they add nothing. Columns of '
-        "which many cells were missing at fit keep what that meant. A fitted model can "
-        'be changed to "sum".',
-    )
+    unknown: str = setting_of(WeightedNB, "unknown", default="marginal")
     constraints: Any = setting_of(WeightedNB, "constraints")
     loss: Any = setting_of(WeightedNB, "loss")
     solver: Any = setting_of(WeightedNB, "solver")

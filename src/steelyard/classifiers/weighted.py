@@ -26,11 +26,11 @@ from steelyard._common.settings import (
 )
 from steelyard.classifiers.base.estimator import DEVICE_SETTING, StandardNB
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.default.unknown import marginal_of
 from steelyard.fitting.fit import Fit
 from steelyard.fitting.problem import fit_weights
 from steelyard.fitting.recipe import PenaltySetting, Recipe
 from steelyard.fitting.shapes import resolve_shapes
+from steelyard.fitting.unknown import marginal_of
 from steelyard.instances import (
     INSTANCES,
     InstanceWeighting,
@@ -203,9 +203,10 @@ class WeightedNB(SolvedNB):
         default="sum",
         allowed=word("marginal", "sum"),
         about='How rows with missing cells are answered: with "sum", as published, '
-        'they add nothing; "marginal" averages over what these cells may be, given the '
-        "others, as ``ShrinkageNB`` does. A model of several sums has no such average. "
-        'A fitted model can be changed to "sum".',
+        'these add nothing; "marginal" averages over what they may be, given the '
+        "others. Columns of which many cells were missing at fit keep what that meant. "
+        "A model of several sums has no such average. A fitted model can be changed to "
+        '"sum".',
     )
     calibrated: bool = setting(
         default=False,
@@ -310,12 +311,14 @@ class WeightedNB(SolvedNB):
         return replace(super()._estimation(), unbiased=self.variance == "sample")
 
     def _fit(self, recipe: Recipe, training: TrainingSet, **rows: Any) -> Fit:
+        is_several = self.multiclass != "native" and len(training.classes) > 2
+        if self.unknown != "sum" and is_several:
+            raise ParameterError(_SEVERAL_SUMS.format(type(self).__name__))
         fit = super()._fit(recipe, training, **rows)
         if self.unknown == "sum":
             return fit
         model, used = fit.model, fit.training or training
-        if not isinstance(model, NBModel):
-            raise ParameterError(_SEVERAL_SUMS.format(type(self).__name__))
+        assert isinstance(model, NBModel)
         shapes = resolve_shapes(self.constraints, used.schema, used.classes)
         marginal = marginal_of(model, used, fit.log_prior, 0, shapes.columns)
         return replace(fit, model=replace(model, marginal=marginal))

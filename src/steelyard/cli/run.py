@@ -53,9 +53,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     ``monitor`` returns 3 if a threshold is exceeded. Without ``argv`` the arguments are
     those of the process.
     """
-    Parser.as_json = "--json" in (sys.argv[1:] if argv is None else argv)
+    argv = sys.argv[1:] if argv is None else argv
+    Parser.as_json = "--json" in argv
     parser = build_parser()
-    if not (sys.argv[1:] if argv is None else argv):
+    if not argv:
         parser.print_help()
         return 2
     arguments = parser.parse_args(argv)

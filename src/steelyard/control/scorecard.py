@@ -12,7 +12,6 @@ import numpy as np
 
 from steelyard._common.allowed import Check, number, whole
 from steelyard._common.arrays import Floats, Ints
-from steelyard._common.text import day_text
 from steelyard.classifiers.fitted import answering_model
 from steelyard.control.card import (
     SIGNATURES,
@@ -319,7 +318,7 @@ def _cell_text(schema: TableSchema, j: int, codes: list[int]) -> str:
         return ", ".join(map(feature.describe, codes))
     low = feature.edges[codes[0] - 2] if codes[0] > 1 else None
     high = feature.edges[codes[-1] - 1] if codes[-1] <= len(feature.edges) else None
-    write = schema.writer(j) if schema.writer(j) is day_text else _short
+    write = schema.writer(j, _short)
     if low is None:
         return "known" if high is None else f"≤ {write(high)}"
     return f"> {write(low)}" + ("" if high is None else f" to {write(high)}")

@@ -221,9 +221,8 @@ def _stacked(parts: list[RowCells]) -> RowCells:
 
 def _number_label(row: RowCells, column: int, number: float) -> str:
     """Write a number so that it reads back as itself, if it is not a date."""
-    write = row.schema.writer(column)
-    is_exact = row.schema.features[column].is_fine and write is six_digits
-    return number_text(number) if is_exact else row.number_label(column, number)
+    is_fine = row.schema.features[column].is_fine
+    return row.number_label(column, number, number_text if is_fine else six_digits)
 
 
 def _candidates(

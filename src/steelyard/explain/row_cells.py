@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints
-from steelyard._common.text import text_table
+from steelyard._common.text import six_digits, text_table
 from steelyard.explain.shared import PlainData
 from steelyard.table.codes import CodeBlock, Codes, by_width, code_dtype
 from steelyard.table.columns import TableColumn
@@ -92,9 +93,13 @@ class RowCells:
             return self.schema.describe(j, int(self.codes[i, j]))
         return self.number_label(j, float(self.numbers[i, j]))
 
-    def number_label(self, j: int, number: float) -> str:
-        """Write a number of a column."""
-        return "(missing)" if np.isnan(number) else self.schema.writer(j)(number)
+    def number_label(
+        self, j: int, number: float, write: Callable[[float], str] = six_digits
+    ) -> str:
+        """Write a number of a column, by ``write`` if it is no date."""
+        if np.isnan(number):
+            return "(missing)"
+        return self.schema.writer(j, write)(number)
 
 
 def describe_cells(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats
-from steelyard._common.text import signed, text_table
+from steelyard._common.text import day_text, signed, six_digits, text_table
 from steelyard.exceptions import ParameterError
 from steelyard.explain.shared import (
     InteractionSide,
@@ -28,7 +28,7 @@ from steelyard.proba.counts import Counts
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.encoding import on_grid
 from steelyard.table.ranges import NumberRange
-from steelyard.table.schema import TableSchema
+from steelyard.table.schema import FeatureSchema, TableSchema
 
 # Numbers at which a density is tabulated.
 _POINTS = 61
@@ -95,6 +95,9 @@ class AttributeTable(Tabular):
     alone: Floats | None = None
     """Evidence of the column without the others, shape (values, K), where a curve runs
     against it: that of plain naive Bayes."""
+
+    is_date: bool = False
+    """Whether its numbers are days since 1970, which are written as dates."""
 
     @property
     def has_values(self) -> bool:
@@ -258,6 +261,7 @@ def _attribute_table(
     return AttributeTable(
         name=name,
         kind=feature.kind,
+        is_date=schema.is_date(j),
         classes=model.classes,
         labels=labels,
         contributions=contributions,
@@ -372,19 +376,6 @@ def _curve_lines(table: AttributeTable, evidence: Floats) -> _Lines:
     return columns, np.stack(by_class, axis=1), ", along a curve"
 
 
-def _merged(first: str, last: str) -> str:
-    """Name the interval from one bin to another.
-
-    >>> _merged("≤ 2", "(3, 4]"), _merged("(1, 2]", "> 4"), _merged("(1, 2]", "(1, 2]")
-    ('≤ 4', '> 1', '(1, 2]')
-    """
-    low = "" if first.startswith("≤") else first[1:].split(", ")[0]
-    high = "" if last.startswith(">") else last.rstrip("]").rpartition(", ")[2]
-    if first == last or not (low or high):
-        return first if first == last else "(any)"
-    return f"({low}, {high}]" if low and high else f"> {low}" if low else f"≤ {high}"
-
-
 def _merged_lines(table: AttributeTable, evidence: Floats) -> _Lines:
     """Merge neighbouring bins to groups of about equally many rows."""
     n_bins, n_codes = len(table.edges) + 1, len(table.labels)
@@ -394,12 +385,14 @@ def _merged_lines(table: AttributeTable, evidence: Floats) -> _Lines:
     middle = (np.cumsum(observed) - observed / 2.0) / observed.sum()
     group = np.concatenate([[-1], (middle * _MAX_BINS).astype(int)])
     group = np.append(group, np.full(n_codes - len(group), _MAX_BINS))
+    bins = FeatureSchema(None, "binned", "numbers", edges=table.edges)
+    write = day_text if table.is_date else six_digits
     labels, weights, means = [], [], []
     for g in np.unique(group):
         codes = np.flatnonzero(group == g)
         label = table.labels[codes[0]]
         if 0 <= g < _MAX_BINS:
-            label = _merged(label, table.labels[codes[-1]])
+            label = bins.describe_merged(codes.tolist(), write)
         labels.append(label)
         weights.append(rows[codes].sum())
         share = rows[codes] if weights[-1] > 0.0 else np.ones(len(codes))

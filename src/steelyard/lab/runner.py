@@ -131,13 +131,12 @@ def compare(
     fits = _unfinished(settings, data, rows)
     n_workers = min(int(effective_n_jobs(n_jobs)), len(fits))
     counts: Counter[str] = Counter()
+    cost = sum(fit.cost for fit in fits)
     is_shown = progress and bool(fits) and sys.stderr.isatty()
     is_shown = is_shown and find_spec("rich") is not None
     with (
         nullcontext() if path is None else Journal(path) as file,
-        show_progress(
-            "Comparing", sum(f.cost for f in fits), is_shown, False
-        ) as advance,
+        show_progress("Comparing", cost, is_shown, stays=False) as advance,
     ):
 
         def done(fit: Fit, row: dict[str, Any]) -> None:

@@ -38,10 +38,7 @@ _KINDS = {
     "repeated-rows": (2, ""),
     "shape-cost": (2, ""),
     "few-interactions": (2, ""),
-    "opposed-curve": (
-        1,
-        "have curves that run against their class rates alone",
-    ),
+    "opposed-curve": (1, "have curves that run against their own class rates"),
     "other-subset": (2, ""),
     "nearly-empty": (1, "are nearly empty"),
     "constant": (1, "have only one value"),

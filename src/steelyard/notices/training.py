@@ -108,6 +108,11 @@ class _TrainingData:
         return self.encodings.counts(self.counts)
 
     @cached_property
+    def areas(self) -> dict[int, float]:
+        """Area under the ROC curve of each column, NaN if unknown."""
+        return _areas(self)
+
+    @cached_property
     def names(self) -> list[str]:
         """Names of the columns."""
         schema = self.counts.schema
@@ -307,7 +312,7 @@ def _leaks(data: _TrainingData) -> Iterator[Notice]:
 
 def _near_leaks(data: _TrainingData) -> Iterator[Notice]:
     """Report a column that alone nearly separates the classes, if no other does."""
-    areas = _areas(data)
+    areas = data.areas
     columns = [j for j, area in areas.items() if not np.isnan(area)]
     columns.sort(key=lambda j: -areas[j])
     if not columns or areas[columns[0]] < _MIN_AREA or len(data.names) < 2:
@@ -329,12 +334,12 @@ def _leaks_of_two(data: _TrainingData) -> Iterator[Notice]:
         data.table is None
         or data.training.n_rows < _MIN_ROWS_OF_TWO
         or not 2 <= len(columns) <= _MAX_COLUMNS_OF_TWO
-        or any(area >= _MAX_AREA_ALONE for area in _areas(data).values())
+        or any(area >= _MAX_AREA_ALONE for area in data.areas.values())
     ):
         return
     rows = evenly(data.training.n_rows, SAMPLE)
     is_class = np.eye(len(data.training.classes))[data.training.labels[rows]]
-    by_class, found = is_class.sum(axis=0), []
+    by_class, pairs = is_class.sum(axis=0), []
     max_error = 1.0 - by_class.max() / len(rows)
     numbers = np.column_stack([data.numbers(j, rows) for j in columns])
     for k, j in enumerate(columns[:-1]):
@@ -344,10 +349,10 @@ def _leaks_of_two(data: _TrainingData) -> Iterator[Notice]:
         right = sum(counts.max(axis=0) for counts in (larger, smaller, equal))
         error = 1.0 - right / len(rows)
         is_pure = error <= min(1.0 - _PURE, _ERROR_SHARE * max_error)
-        found += [(j, columns[k + 1 + m], right[m]) for m in np.flatnonzero(is_pure)]
-    if len(found) > _MAX_LEAKS:
+        pairs += [(j, columns[k + 1 + m], right[m]) for m in np.flatnonzero(is_pure)]
+    if len(pairs) > _MAX_LEAKS:
         return
-    for j, other, n in found:
+    for j, other, n in pairs:
         names = f"{data.names[j]} and {data.names[other]}"
         text = f"{names} give the class away together, by which of them is larger: "
         text += f"{rows_have(round(n), len(rows))} the usual class"

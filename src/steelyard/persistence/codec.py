@@ -198,9 +198,9 @@ def rounded(axes: str, low: float, high: float, is_repeated: bool = False) -> Fi
         if is_repeated:
             shape = (inner.whole("n", low=1), *shape)
         divisor = inner.number("divisor", 1.0, 10.0**_MAX_DECIMALS)
-        found = inner.floats("numbers", shape, low * divisor, high * divisor)
+        wholes = inner.floats("numbers", shape, low * divisor, high * divisor)
         inner.finish()
-        return found / divisor
+        return wholes / divisor
 
     return Field(describe, read)
 

@@ -328,10 +328,15 @@ class TableSchema:
             return " × ".join(self._column_name(side.feature) for side in feature.sides)
         return feature.name if feature.name is not None else f"x{j}"
 
-    def writer(self, j: int) -> Callable[[float], str]:
+    def is_date(self, j: int) -> bool:
+        """Whether the numbers of a column are days since 1970."""
+        return self.features[j].name in self._dates
+
+    def writer(
+        self, j: int, otherwise: Callable[[float], str] = six_digits
+    ) -> Callable[[float], str]:
         """Return how numbers of a column are written: days since 1970 as dates."""
-        name = self.features[j].name
-        return day_text if name is not None and name in self._dates else six_digits
+        return day_text if self.is_date(j) else otherwise
 
     @cached_property
     def _dates(self) -> frozenset[str]:

@@ -312,9 +312,9 @@ class DrawnRows:
         for the next chunk are returned with the positions.
         """
         rows = np.flatnonzero(self._beginnings[keys >> _REST_BITS])
-        found = keys[rows]
-        key = np.minimum(np.searchsorted(self.keys, found), len(self.keys) - 1)
-        is_key = self.keys[key] == found
+        likely = keys[rows]
+        key = np.minimum(np.searchsorted(self.keys, likely), len(self.keys) - 1)
+        is_key = self.keys[key] == likely
         rows, key = rows[is_key], key[is_key]
         order = np.argsort(key, kind="stable")
         rows, key = rows[order], key[order]

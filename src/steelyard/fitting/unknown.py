@@ -15,7 +15,7 @@ from scipy.linalg import eigh
 from sklearn.utils import check_random_state
 
 from steelyard._common.arrays import Floats
-from steelyard.fitting.default.alone import log_ratios
+from steelyard.fitting.class_shares import log_ratios
 from steelyard.fitting.default.sampling import sample_rows
 from steelyard.model.marginal import (
     Flags,

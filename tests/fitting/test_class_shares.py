@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import steelyard as sy
-from steelyard.fitting.default.alone import log_ratios
+from steelyard.fitting.class_shares import log_ratios
 
 pytestmark = pytest.mark.plain
 
